@@ -13,7 +13,8 @@
 //!
 //! A missing table comes before every fault of steps 2, 4, 5 and 7 that is a 400. Operations that speak XML (`comp`,
 //! `restype`) go through the same steps without format negotiation; a batch reports the faults of its operations
-//! inside the response. Path, kind, format and intent are decoded once ([`Decoded`]).
+//! inside the response. Path, kind, format and intent are decoded once ([`Decoded`]), and permissions are checked once:
+//! step 6 adds to step 3 only what the body says, and the service takes an operation that passed both ([`Authorized`]).
 
 mod encode;
 mod order;
@@ -30,8 +31,9 @@ use lazuli_protocol::table::batch::{self, BatchPlan};
 use lazuli_protocol::table::decode::{self, Intent};
 use lazuli_protocol::table::response_format::ResponseFormat;
 use lazuli_protocol::table::{self, Resource, error, xml};
-use lazuli_service::Grant;
-use lazuli_service::access::table::{AnnouncedOperation, authorize, authorize_announced, authorize_batch};
+use lazuli_service::access::table::{
+    AnnouncedOperation, Authorized, AuthorizedHead, authorize_announced, authorize_batch,
+};
 
 use crate::http::Body;
 use crate::memory::PAGE_BYTES;
@@ -142,14 +144,14 @@ impl Work<'_> {
         body: &mut dyn Body,
         note: &mut Note,
     ) -> Result<Response, Failure> {
-        if let Some((kind, key)) = intent.awaited() {
-            authorize_announced(&self.request.grant, &AnnouncedOperation { kind, table, key })?;
-        }
+        let grant = &self.request.grant;
+        let announced = intent.awaited().map(|(kind, key)| AnnouncedOperation { kind, table, key });
+        let checked = announced.map(|announced| authorize_announced(grant, &announced)).transpose()?;
         let bytes = if intent.needs_body() { note.receive(self.read_body(body)).await? } else { Vec::new() };
         let operation = intent.with_body(&bytes)?;
         drop(bytes);
         let room = self.state.room_to_build(build_bytes(&operation)).await?;
-        let outcome = self.execute(operation, note).await?;
+        let outcome = self.execute(checked, operation, note).await?;
         let name = table.map_or("Tables", TableName::as_str);
         let encodings = &self.state.encodings;
         note.encode(encode::response(self.request.context, wanted, name, outcome, Some(room), encodings))
@@ -163,9 +165,9 @@ impl Work<'_> {
         let work = async {
             let intent = xml::intent(head, address, context.version)
                 .map_err(|failure| order::permissions_first(grant, note.kind, None, failure))?;
-            if let Some((kind, table)) = intent.awaited() {
-                authorize_announced(grant, &AnnouncedOperation { kind, table, key: None })?;
-            }
+            let announced =
+                intent.awaited().map(|(kind, table)| AnnouncedOperation { kind, table, key: None });
+            let checked = announced.map(|announced| authorize_announced(grant, &announced)).transpose()?;
             let table = intent.awaited().and_then(|(_, table)| table.cloned());
             let max = self.state.config.limits.body_bytes_max;
             let bytes = if intent.needs_body() { note.receive(body.collect(max)).await? } else { Vec::new() };
@@ -173,7 +175,7 @@ impl Work<'_> {
                 Ok(operation) => operation,
                 Err(failure) => return Err(self.table_first(table.as_ref(), failure).await),
             };
-            let outcome = self.execute(operation, note).await?;
+            let outcome = self.execute(checked, operation, note).await?;
             let (wanted, encodings) = (ResponseFormat::fallback(context.version), &self.state.encodings);
             encode::response(context, &wanted, "", outcome, None, encodings).await
         };
@@ -195,7 +197,7 @@ impl Work<'_> {
         let outcome = match std::mem::replace(&mut batch.plan, BatchPlan::Nothing) {
             BatchPlan::Run(operation) => {
                 let _room = self.state.room_to_build(build_bytes(&operation)).await?;
-                self.execute(operation, note).await
+                self.execute(None, operation, note).await
             }
             BatchPlan::Nothing => Ok(Outcome::Batch(Vec::new())),
             BatchPlan::Rejected(failure) => Err(self.table_first(batch.table(), failure).await),
@@ -206,30 +208,32 @@ impl Work<'_> {
             .map_err(|corrupt| encode::unreadable(context, &corrupt))
     }
 
-    /// Executes an operation within its timeout.
-    async fn execute(&self, operation: Operation, note: &mut Note) -> Result<Outcome, Failure> {
+    /// Executes an operation within its timeout. What `checked` says of its permissions is not checked again.
+    async fn execute(
+        &self,
+        checked: Option<AuthorizedHead<'_>>,
+        operation: Operation,
+        note: &mut Note,
+    ) -> Result<Outcome, Failure> {
         let Request { address, context, grant, .. } = self.request;
         let watch = note.begin(&operation);
-        // The service checks again. This check keeps callers without permission from using up rates or seeing errors in
-        // options.
-        authorize(grant, &operation)?;
-        self.state.partition_within_rate(grant, &operation)?;
+        // Before rates and `timeout`: a caller without permission neither uses up rates nor sees errors in options.
+        let authorized = match checked {
+            Some(head) => head.with_body(operation)?,
+            None => Authorized::new(grant, operation)?,
+        };
+        self.state.partition_within_rate(grant, authorized.operation())?;
         let longest = self.state.config.limits.request_time_max;
         let time = table::timeout(address.query)?.map_or(longest, |wanted| wanted.min(longest));
-        let outcome = self.state.within(context, time, self.carry_out(grant, operation, time)).await;
+        let outcome = self.state.within(context, time, self.carry_out(authorized, time)).await;
         note.observe(outcome.as_ref().map_err(|failure: &Failure| failure.code), watch);
         outcome
     }
 
     /// A change of cached records must not be cancelled midway.
-    async fn carry_out(
-        &self,
-        grant: &Grant,
-        operation: Operation,
-        time: Duration,
-    ) -> lazuli_service::Result<Outcome> {
+    async fn carry_out(&self, authorized: Authorized<'_>, time: Duration) -> lazuli_service::Result<Outcome> {
         let changes_cached = matches!(
-            operation,
+            authorized.operation(),
             Operation::CreateTable(_)
                 | Operation::DeleteTable(_)
                 | Operation::SetAcl(..)
@@ -237,10 +241,10 @@ impl Work<'_> {
         );
         if !changes_cached {
             // A query that stops with a quarter of its time left can still send its results.
-            return self.state.service.execute_table_within(grant, operation, time * 3 / 4).await;
+            return self.state.service.execute_table_within(authorized, time * 3 / 4).await;
         }
-        let (service, grant) = (self.state.service.clone(), grant.clone());
-        Box::pin(self.state.detached(async move { service.execute_table(&grant, operation).await })).await
+        let (service, detached) = (self.state.service.clone(), authorized.detach());
+        Box::pin(self.state.detached(async move { service.execute_table_detached(detached).await })).await
     }
 
     /// Reports a missing table before a fault in the body or the options.

@@ -26,7 +26,7 @@ pub fn permissions_first(
         OperationKind::Unknown => return failure,
         // It names no table.
         OperationKind::EntityGroupTransaction => authorize_batch(grant),
-        _ => authorize_announced(grant, &AnnouncedOperation { kind, table, key: None }),
+        _ => authorize_announced(grant, &AnnouncedOperation { kind, table, key: None }).map(drop),
     };
     allowed.err().unwrap_or(failure)
 }

@@ -9,6 +9,43 @@ use lazuli_model::{EntityKey, ErrorCode, Failure, OperationKind, Service, TableN
 
 use super::{Grant, Needs, Scope, SignedPart, check, reject_writes};
 
+/// An operation that its caller may execute. Only the checks of this module make one, so the service executes it
+/// without another check.
+#[derive(Debug)]
+pub struct Authorized<'g> {
+    grant: &'g Grant,
+    operation: Operation,
+}
+
+impl<'g> Authorized<'g> {
+    /// Checks that the grant permits the operation.
+    pub fn new(grant: &'g Grant, operation: Operation) -> Result<Self, Failure> {
+        authorize(grant, &operation)?;
+        Ok(Self { grant, operation })
+    }
+
+    /// The operation.
+    pub fn operation(&self) -> &Operation {
+        &self.operation
+    }
+
+    /// The same with a grant of its own, for a task that outlives the request.
+    pub fn detach(self) -> DetachedOperation {
+        DetachedOperation { grant: self.grant.clone(), operation: self.operation }
+    }
+
+    pub(crate) fn into_parts(self) -> (&'g Grant, Operation) {
+        (self.grant, self.operation)
+    }
+}
+
+/// An [`Authorized`] operation with a grant of its own.
+#[derive(Debug)]
+pub struct DetachedOperation {
+    pub(crate) grant: Grant,
+    pub(crate) operation: Operation,
+}
+
 /// Checks that the grant permits the operation.
 pub fn authorize(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
     if changes_metrics(operation) {
@@ -35,9 +72,38 @@ pub struct AnnouncedOperation<'a> {
     pub key: Option<&'a EntityKey>,
 }
 
+/// The permissions of a request that waits for its body, checked as far as its head names the operation.
+#[derive(Clone, Copy, Debug)]
+pub struct AuthorizedHead<'g> {
+    grant: &'g Grant,
+    kind: OperationKind,
+    names_key: bool,
+}
+
+impl<'g> AuthorizedHead<'g> {
+    /// Checks what only the body says: the key of a new entity, the name of a new table. The operation must be the one of
+    /// the request whose head was checked.
+    pub fn with_body(self, operation: Operation) -> Result<Authorized<'g>, Failure> {
+        let Self { grant, kind, names_key } = self;
+        match &operation {
+            _ if operation.kind() != kind => authorize(grant, &operation)?,
+            Operation::Write { write, .. } if !names_key => check_window(grant, &write.key)?,
+            Operation::CreateTable(_) if changes_metrics(&operation) => {
+                return Err(ErrorCode::InsufficientAccountPermissions.into());
+            }
+            _ => {}
+        }
+        debug_assert_eq!(authorize(grant, &operation), Ok(()), "the head and the body were checked");
+        Ok(Authorized { grant, operation })
+    }
+}
+
 /// Checks that the grant can permit the operation at all, before its body is read. A client without permission does not
-/// learn whether its body is valid, and cannot make the server read it. [`authorize`] still decides.
-pub fn authorize_announced(grant: &Grant, announced: &AnnouncedOperation<'_>) -> Result<(), Failure> {
+/// learn whether its body is valid, and cannot make the server read it. [`AuthorizedHead::with_body`] checks the rest.
+pub fn authorize_announced<'g>(
+    grant: &'g Grant,
+    announced: &AnnouncedOperation<'_>,
+) -> Result<AuthorizedHead<'g>, Failure> {
     let AnnouncedOperation { kind, table, key } = *announced;
     if kind.access() == Access::Write && table.is_some_and(TableName::is_of_metrics) {
         return Err(ErrorCode::InsufficientAccountPermissions.into());
@@ -46,7 +112,8 @@ pub fn authorize_announced(grant: &Grant, announced: &AnnouncedOperation<'_>) ->
     if let Some(key) = key {
         check_window(grant, key)?;
     }
-    reject_writes(grant, kind)
+    reject_writes(grant, kind)?;
+    Ok(AuthorizedHead { grant, kind, names_key: key.is_some() })
 }
 
 /// Checks that the grant can permit a batch at all, before its body is read, which alone contains its operations.

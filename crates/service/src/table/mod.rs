@@ -19,26 +19,42 @@ use lazuli_model::{DateTime, ErrorCode, PackedRow, TableName};
 pub use analytics::MetricsRow;
 pub use partition::{PartitionUse, partition_of};
 
+use crate::access::table::{Authorized, DetachedOperation};
 use crate::catalog::{Live, Name};
 use crate::heat::PartitionName;
-use crate::{Error, Grant, Result, Services, access};
+use crate::{Error, Grant, Result, Services};
 
 impl Services {
     /// Executes an operation of the Table service, if the grant permits it.
     pub async fn execute_table(&self, grant: &Grant, operation: Operation) -> Result<Outcome> {
-        self.execute_table_within(grant, operation, self.options.query_time_max).await
+        let authorized = Authorized::new(grant, operation)?;
+        self.execute_table_within(authorized, self.options.query_time_max).await
     }
 
     /// Executes an operation for a caller with less time: a query that has run for `query_time_max` returns the rows
     /// it has, with a continuation.
-    pub async fn execute_table_within(
+    pub fn execute_table_within(
+        &self,
+        authorized: Authorized<'_>,
+        query_time_max: Duration,
+    ) -> impl Future<Output = Result<Outcome>> {
+        let (grant, operation) = authorized.into_parts();
+        self.run_table(grant, operation, query_time_max)
+    }
+
+    /// Executes an operation in a task of its own.
+    pub async fn execute_table_detached(&self, detached: DetachedOperation) -> Result<Outcome> {
+        let DetachedOperation { grant, operation } = detached;
+        self.run_table(&grant, operation, self.options.query_time_max).await
+    }
+
+    async fn run_table(
         &self,
         grant: &Grant,
         operation: Operation,
         query_time_max: Duration,
     ) -> Result<Outcome> {
         let time = query_time_max.min(self.options.query_time_max);
-        access::table::authorize(grant, &operation)?;
         let service = lazuli_model::Service::Table;
         // All but the operations on one entity in memory of their own: otherwise those would move space for the others.
         match operation {

@@ -94,8 +94,8 @@ fn of_table(name: &str, permissions: &str, ends: RangeEnds<'_>) -> Grant {
     })
 }
 
-/// The result of authorising an operation. The check of its head alone gives the same result; without a key it is never
-/// stricter.
+/// The result of authorising an operation. The check of its head alone gives the same result. Without the key, the check
+/// of the head is never stricter, and the check of the body gives that result.
 fn verdict(grant: &Grant, operation: &Operation) -> Result<(), ErrorCode> {
     let verdict = authorize(grant, operation).map_err(|failure| failure.code);
     let (table, key) = match operation {
@@ -104,10 +104,12 @@ fn verdict(grant: &Grant, operation: &Operation) -> Result<(), ErrorCode> {
         _ => (None, None),
     };
     let announced = AnnouncedOperation { kind: operation.kind(), table, key };
-    let early = authorize_announced(grant, &announced).map_err(|failure| failure.code);
+    let early = authorize_announced(grant, &announced).map(drop).map_err(|failure| failure.code);
     assert_eq!(early, verdict, "{announced:?}");
     let keyless = authorize_announced(grant, &AnnouncedOperation { key: None, ..announced });
     assert!(keyless.is_ok() || verdict.is_err(), "{announced:?}");
+    let late = keyless.and_then(|head| head.with_body(operation.clone()).map(drop));
+    assert_eq!(late.map_err(|failure| failure.code), verdict, "{announced:?}");
     verdict
 }
 

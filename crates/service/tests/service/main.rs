@@ -36,6 +36,7 @@ use lazuli_model::table::operation::{EntityChange, EntityPage, EntityQuery, Enti
 use lazuli_model::table::{Operation, Outcome};
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{EntityKey, ErrorCode, Key, Properties, Property, TableName, Value};
+use lazuli_service::access::table::Authorized;
 use lazuli_service::{Error, Grant, Options, Services};
 
 /// 2020-01-01.
@@ -87,7 +88,8 @@ impl World {
         time: Duration,
     ) -> Result<Outcome, ErrorCode> {
         let grant = Grant::everything(account);
-        self.service.execute_table_within(&grant, operation, time).await.map_err(|error| match error {
+        let authorized = Authorized::new(&grant, operation).map_err(|failure| failure.code)?;
+        self.service.execute_table_within(authorized, time).await.map_err(|error| match error {
             Error::Rejected(failure) => failure.code,
             Error::Engine(error) => panic!("{error}"),
         })
