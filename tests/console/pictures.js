@@ -20,7 +20,7 @@ const LOOKS = {
 };
 const FILTER = encodeURIComponent("PartitionKey eq 'nl-delft' and Age gt 60");
 /** Where it matters to see the end. */
-const HEIGHTS = { share: 740, account: 1000, connect: 700, health: 1400 };
+const HEIGHTS = { share: 740, account: 1000, connect: 700, health: 1460 };
 /** Of the health page, one every two seconds. */
 const READINGS = 30;
 const REPORT = 'blobs/invoices/report.csv';

@@ -243,7 +243,8 @@ function engineNumbers(families) {
     const found = /^lazuli_engine_(.*?)(_bucket)?$/.exec(name);
     if (!found || /_(sum|count)$/.test(name)) continue;
     const [, bare = '', isHistogram] = found;
-    const shown = (/** @type {number} */ value) => (/seconds/.test(name) ? micros(value * 1e6) : /bytes/.test(name) ? size(value) : number(value));
+    // What is counted is whole; a quantile that lies within a bucket is not.
+    const shown = (/** @type {number} */ value) => (/seconds/.test(name) ? micros(value * 1e6) : /bytes/.test(name) ? size(value) : number(isHistogram ? Math.ceil(value) : value));
     if (!isHistogram) numbers.set(bare, shown(samples.reduce((total, sample) => total + sample.value, 0)));
     else if (!Number.isNaN(quantile(samples, 0.5))) numbers.set(bare, `median ${shown(quantile(samples, 0.5))}, 99 % ${shown(quantile(samples, 0.99))}`);
   }
