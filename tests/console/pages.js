@@ -236,11 +236,11 @@ test('pages: the console listens where it is told to, and says what it is', asyn
   await open(`${ACCOUNT}/tables`);
   if (page.viewportSize().width < 600) await page.getByRole('button', { name: 'Navigation' }).click();
   await page.getByText('Free software').waitFor();
-  const answers = async (url) => { try { return (await fetch(url)).status; } catch { return 'nobody'; } };
+  const statusOf = async (url) => { try { return (await fetch(url)).status; } catch { return 'nobody'; } };
   const elsewhere = (url) => url.replace('127.0.0.1', '127.0.0.2');
-  equal([await answers(server.console), await answers(elsewhere(server.console))], [200, 'nobody'], 'loopback alone, unless told otherwise');
+  equal([await statusOf(server.console), await statusOf(elsewhere(server.console))], [200, 'nobody'], 'loopback alone, unless told otherwise');
   await startWith(['--console-host', '127.0.0.2'], async (other) => {
-    equal([new URL(other.console).hostname, await answers(other.console)], ['127.0.0.2', 200], '--console-host');
+    equal([new URL(other.console).hostname, await statusOf(other.console)], ['127.0.0.2', 200], '--console-host');
   });
   await startWith(['--no-console'], async (other) => equal(other.console, '', '--no-console'));
 });

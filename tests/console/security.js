@@ -69,7 +69,7 @@ test('security: markup in previews, tags, dialogs, errors, links and health neve
   await clean('an account');
 });
 
-test('security: markup in files, headers, metadata, policies, rules and answers never executes', async ({ page, server, open }) => {
+test('security: markup in files, headers, metadata, policies, rules and responses never executes', async ({ page, server, open }) => {
   const image = '<img src=x onerror=window.hacked=1>';
   const escaped = '&lt;img src=x onerror=window.hacked=1&gt;';
   const clean = async (what) => equal(await page.evaluate(() => [window.hacked ?? null, document.querySelectorAll('img[src="x"], body script, [onclick], [onerror], [onload]').length]), [null, 0], what);
@@ -99,18 +99,18 @@ test('security: markup in files, headers, metadata, policies, rules and answers 
   await page.getByRole('button', { name: 'Find all policies' }).click();
   await page.getByRole('cell', { name: image }).waitFor();
   await clean('all policies');
-  // Whatever a service answers, it is text.
-  const answer = (pattern, body, contentType = 'application/xml', status = 200) => page.route(pattern, (route) => route.fulfill({ status, contentType, body }));
-  await answer(/comp=list/, `<?xml version="1.0"?><EnumerationResults><Containers><Container><Name>${escaped}</Name><Properties/></Container></Containers><NextMarker/></EnumerationResults>`);
+  // Whatever a service responds, it is text.
+  const respond = (pattern, body, contentType = 'application/xml', status = 200) => page.route(pattern, (route) => route.fulfill({ status, contentType, body }));
+  await respond(/comp=list/, `<?xml version="1.0"?><EnumerationResults><Containers><Container><Name>${escaped}</Name><Properties/></Container></Containers><NextMarker/></EnumerationResults>`);
   await open(`${ACCOUNT}/blobs`);
   await page.locator('.grid-row').getByText(image).waitFor();
   await clean('a list');
-  await answer(/api\/table\/.*Snares/, JSON.stringify({ value: [{ PartitionKey: 'p', RowKey: 'r', [image]: image }] }), 'application/json');
+  await respond(/api\/table\/.*Snares/, JSON.stringify({ value: [{ PartitionKey: 'p', RowKey: 'r', [image]: image }] }), 'application/json');
   await open(`${ACCOUNT}/tables/Snares`);
   await page.getByRole('columnheader', { name: image }).waitFor();
   await clean('a column');
   await page.unrouteAll();
-  await answer(/api\/queue\/.*snares/, `<?xml version="1.0"?><Error><Code>${escaped}</Code><Message>${escaped}</Message></Error>`, 'application/xml', 400);
+  await respond(/api\/queue\/.*snares/, `<?xml version="1.0"?><Error><Code>${escaped}</Code><Message>${escaped}</Message></Error>`, 'application/xml', 400);
   await open(`${ACCOUNT}/queues/snares`);
   await page.getByRole('alert').getByText(image).first().waitFor();
   await clean('an error');
@@ -285,7 +285,7 @@ test('security: in read-only mode, no request of any service changes anything', 
     ['blob', 'PUT', '/still/a.txt'], ['blob', 'DELETE', '/still/a.txt'], ...['block', 'blocklist', 'snapshot', 'lease', 'tier', 'tags', 'metadata', 'properties', 'undelete'].map((comp) => ['blob', 'PUT', '/still/a.txt', { comp }]),
     ['blob', 'PUT', '/still/copy.txt', {}, { 'x-ms-copy-source': `${readOnly.endpoints.blob}/still/a.txt` }], ['blob', 'POST', '/', { comp: 'batch' }], ['blob', 'PUT', '/', service],
   ];
-  const answers = await page.evaluate(async (list) => {
+  const responses = await page.evaluate(async (list) => {
     const script = document.querySelector('script[type=module]').src;
     const { developmentAccount } = await import(new URL('lib/client.js', script).href);
     const found = [];
@@ -295,7 +295,7 @@ test('security: in read-only mode, no request of any service changes anything', 
     }
     return found;
   }, changes);
-  changes.forEach((change, index) => equal(answers[index], 'ConsoleReadOnly', change.slice(0, 3).join(' ')));
+  changes.forEach((change, index) => equal(responses[index], 'ConsoleReadOnly', change.slice(0, 3).join(' ')));
   const peeked = await (await send(readOnly, 'queue', 'GET', '/still/messages', { query: { peekonly: 'true' } })).text();
   ok(peeked.includes('<MessageText>kept</MessageText>') && peeked.includes('<DequeueCount>0</DequeueCount>'), peeked);
   equal(await (await send(readOnly, 'blob', 'GET', '/still/a.txt')).text(), 'kept');

@@ -89,26 +89,26 @@ class Blobs:
     def send(self, client, wanted, *request):
         """Sends a request. None when its outcome is unknown."""
         try:
-            answer = client.ask(*request)
+            response = client.ask(*request)
         except (OSError, http.client.HTTPException):
             self.unknown += 1
             return None
-        if answer.status >= 500:
+        if response.status >= 500:
             self.unknown += 1
             return None
-        if answer.status not in wanted:
-            raise RuntimeError(f"{request[:2]} got {answer.status} {answer.text}")
-        return answer
+        if response.status not in wanted:
+            raise RuntimeError(f"{request[:2]} got {response.status} {response.text}")
+        return response
 
     def change(self, client, name, blob, wanted, method, query="", body=None, headers=None):
         """Sends a change after which the blob is this one, or gone if it is None."""
         before = self.worlds[0]
         after = {other: found for other, found in before.items() if other != name} | ({name: blob} if blob else {})
         self.worlds = [before, after]
-        answer = self.send(client, [wanted], method, f"/{self.container}/{name}{query}", body, headers)
-        if answer is not None:
+        response = self.send(client, [wanted], method, f"/{self.container}/{name}{query}", body, headers)
+        if response is not None:
             self.worlds = [after]
-        return answer
+        return response
 
     def name(self, kind):
         return f"{kind}-{self.random.randrange(NAMES)}"
@@ -186,10 +186,10 @@ class Blobs:
         blob = self.fresh(name, "BlockBlob", from_blob.content)
         connection = client.connection
         address = f"http://{connection.host}:{connection.port}/{client.account}/{self.container}/{source}"
-        answer = self.change(client, name, blob, 202, "PUT", "", b"", {"x-ms-copy-source": address, **numbered(blob)})
-        if answer is not None and answer.headers["x-ms-copy-status"] != "success":
-            raise RuntimeError(f"a copy within the account is {answer.headers['x-ms-copy-status']}")
-        return answer is not None
+        response = self.change(client, name, blob, 202, "PUT", "", b"", {"x-ms-copy-source": address, **numbered(blob)})
+        if response is not None and response.headers["x-ms-copy-status"] != "success":
+            raise RuntimeError(f"a copy within the account is {response.headers['x-ms-copy-status']}")
+        return response is not None
 
     def set_tag(self, client):
         name, before = self.pick("BlockBlob", "AppendBlob")
@@ -234,13 +234,13 @@ class Blobs:
         with StorageClient(server.at("blob")) as client:
             for name in {name for world in self.worlds for name in world}:
                 try:
-                    answer = client.ask("GET", f"/{self.container}/{name}")
+                    response = client.ask("GET", f"/{self.container}/{name}")
                 except (OSError, http.client.HTTPException):
                     continue
                 states = [world.get(name) for world in self.worlds]
                 wanted = [blob.content if blob else None for blob in states]
-                if answer.status < 500 and (answer.body if answer.status == 200 else None) not in wanted:
-                    problems.append(f"wrong: {name} is {answer.status} with {len(answer.body)} bytes; wanted {list(map(brief, states))}")
+                if response.status < 500 and (response.body if response.status == 200 else None) not in wanted:
+                    problems.append(f"wrong: {name} is {response.status} with {len(response.body)} bytes; wanted {list(map(brief, states))}")
         return problems
 
     def observe(self, client):
@@ -271,10 +271,10 @@ class Blobs:
         return {item.findtext("Name"): item.findtext("Tags/TagSet/Tag/Value") for item in root.iter("Blob")}
 
     def ask(self, client, path):
-        answer = client.ask("GET", path)
-        if answer.status != 200:
-            raise RuntimeError(f"{path}: {answer.status} {answer.text}")
-        return answer
+        response = client.ask("GET", path)
+        if response.status != 200:
+            raise RuntimeError(f"{path}: {response.status} {response.text}")
+        return response
 
 
 def numbered(blob):
