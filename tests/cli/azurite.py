@@ -96,6 +96,17 @@ def test_words_and_missing_values_are_accepted_as_azurite_does(binary, directory
         contains(shown, "Usage: lazuli serve")
 
 
+def test_data_of_azurite_that_is_not_served_gets_a_notice(binary, directory):
+    with open(os.path.join(directory, "__azurite_db_table__.json"), "w") as file:
+        file.write("{}")
+    notice = "lazuli: the data of Azurite in . is not served; to copy it, stop this server and run lazuli import --from-azurite . " \
+             "--location ./lazuli-data\n"
+    for more, wanted in ((["--inMemoryPersistence"], ""), ([], notice), ([], "")):
+        with Azurite(binary, directory, "azurite", *FREE, *more) as server:
+            equal(server.said(), wanted, "once, before there is a store")
+            equal(server.stop(), 0)
+
+
 def test_product_style_urls_can_be_disabled(binary, directory):
     def code(server):
         request = urllib.request.Request(f"http://{server.address('Blob')}/nobody?comp=list",

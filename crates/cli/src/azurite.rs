@@ -60,6 +60,19 @@ impl Program {
         location.unwrap_or(Path::new(".")).join(STORE)
     }
 
+    /// A notice for a location with data of Azurite but no store yet: nothing would tell its user that the data is not served.
+    pub fn unserved(self, location: Option<&Path>) -> Option<String> {
+        let (location, store) = (location.unwrap_or(Path::new(".")), self.store(location));
+        let has_data = Service::ALL.iter().any(|service| database(location, *service).exists());
+        (has_data && !store.exists()).then(|| {
+            let (from, to) = (location.display(), store.display());
+            format!(
+                "the data of Azurite in {from} is not served; to copy it, stop this server and run lazuli import --from-azurite \
+                 {from} --location {to}"
+            )
+        })
+    }
+
     /// What the program prints when a service is ready. The programs with one service use other words, and each its own.
     pub fn ready_lines(self, service: Service, scheme: &str, address: SocketAddr) -> String {
         let title = service.title();
@@ -78,6 +91,11 @@ impl Program {
             ),
         }
     }
+}
+
+/// The database of a service in Azurite's location.
+pub fn database(location: &Path, service: Service) -> PathBuf {
+    location.join(format!("__azurite_db_{}__.json", service.label()))
 }
 
 /// Switches of Azurite, by both of their names. It accepts a word after them and ignores it: `--silent true`.

@@ -315,6 +315,9 @@ impl Serve {
         let mut signals = Signals::new().map_err(|error| error.to_string())?;
         // Before the data: a port that is in use must not leave an empty store behind.
         let ports = Ports::take(&config).map_err(|error| hinted(&error))?;
+        let is_on_disk = url.directory().is_some() && self.engine.is_none();
+        let program = self.azurite.program.filter(|_| is_on_disk);
+        let unserved = program.and_then(|program| program.unserved(self.location.as_deref()));
         let settings = engine_url::StoreSettings {
             durability: self.durability.into(),
             cache_bytes: Some(self.cache_bytes()),
@@ -332,6 +335,9 @@ impl Serve {
             tell!(
                 "lazuli: the store has an account {DEVELOPMENT_ACCOUNT}: its own keys are valid, the public one is not"
             );
+        }
+        if let Some(notice) = unserved {
+            tell!("lazuli: {notice}");
         }
         if let Some(program) = self.azurite.program {
             self.greet_as(program, &running);

@@ -139,7 +139,7 @@ impl FromAzurite<'_> {
 
     /// The file with the metadata of a service.
     fn database(&self, service: Service) -> PathBuf {
-        self.directory.join(format!("__azurite_db_{}__.json", service.label()))
+        crate::azurite::database(self.directory, service)
     }
 
     /// The account to import.
