@@ -96,6 +96,8 @@ pub fn intent(
     query::reject_unsupported(query)?;
     match (verb, resource) {
         (Verb::Options, _) => Err(Failure::from(ErrorCode::CorsPreflightFailure).found_in(Origin::FrontEnd)),
+        (Verb::Get, Resource::Below(_)) => Err(ErrorCode::NotImplemented.into()),
+        (_, Resource::Below(resource)) => intent(head, query, version, *resource),
         (Verb::Get, Resource::Service) if version.has_atom() => Ok(Intent::ServiceDocument),
         (Verb::Get, Resource::Service | Resource::Metadata) => Err(ErrorCode::ResourceNotFound.into()),
         (Verb::Get, Resource::Tables) => Ok(Intent::Ready(Operation::QueryTables(query::tables(query)?))),

@@ -41,6 +41,7 @@ pub fn of(head: &Head<'_>, resource: &Resource) -> OperationKind {
         (Verb::Merge, Resource::Entity(..)) => OperationKind::InsertOrMergeEntity,
         (Verb::Delete, Resource::Entity(..)) => OperationKind::DeleteEntity,
         (Verb::Post, Resource::Batch) => OperationKind::EntityGroupTransaction,
+        (_, Resource::Below(resource)) => of(head, resource),
         _ => OperationKind::Unknown,
     }
 }

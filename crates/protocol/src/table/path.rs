@@ -25,6 +25,8 @@ pub enum Resource {
     Entities(TableName),
     /// `/T(PartitionKey='p',RowKey='r')`: one entity.
     Entity(TableName, Box<lazuli_model::EntityKey>),
+    /// `/T/x`, with or without keys at its end: as without the last segment, except that it cannot be read.
+    Below(Box<Resource>),
     /// `/$batch`.
     Batch,
     /// `/$metadata`, which the service does not have.
@@ -32,10 +34,19 @@ pub enum Resource {
 }
 
 impl Resource {
+    /// The resource that the path stands for, if the operation does not read it.
+    pub fn on_path(self) -> Resource {
+        match self {
+            Resource::Below(resource) => *resource,
+            resource => resource,
+        }
+    }
+
     /// The table that must exist for the operation.
     pub fn table(&self) -> Option<&TableName> {
         match self {
             Resource::Entities(table) | Resource::Entity(table, _) => Some(table),
+            Resource::Below(resource) => resource.table(),
             Resource::Service
             | Resource::Tables
             | Resource::Table(_)
@@ -82,8 +93,9 @@ pub fn parse_path(account: &str, wire_path: &str) -> Result<Resource, PathError>
         name if name.eq_ignore_ascii_case("Tables") => Ok(tables(account, predicate)?),
         name => {
             let table = table_name(name)?;
-            entities(account, table, predicate)
-                .map_err(|failure| PathError { failure, table: TableName::new(name).ok() })
+            let resource = entities(account, table, predicate)
+                .map_err(|failure| PathError { failure, table: TableName::new(name).ok() })?;
+            Ok(if segments.len() > 1 { Resource::Below(Box::new(resource)) } else { resource })
         }
     }
 }
@@ -242,10 +254,14 @@ mod tests {
     use super::*;
 
     fn show(path: &str) -> String {
-        match parse_path("acct", path) {
-            Ok(Resource::Entity(table, key)) => format!("{table} {:?} {:?}", key.partition, key.row),
-            Ok(other) => format!("{other:?}"),
-            Err(error) => error.failure.to_string(),
+        parse_path("acct", path).map_or_else(|error| error.failure.to_string(), |resource| display(&resource))
+    }
+
+    fn display(resource: &Resource) -> String {
+        match resource {
+            Resource::Entity(table, key) => format!("{table} {:?} {:?}", key.partition, key.row),
+            Resource::Below(resource) => format!("below {}", display(resource)),
+            other => format!("{other:?}"),
         }
     }
 
@@ -268,16 +284,17 @@ mod tests {
         check("/$batch", "Batch");
         check("/%24batch", "Batch");
         check("/$metadata", "Metadata");
-        check("/T1t/T1t", "Entities(\"T1t\")");
-        check("/T1t/Tables", "Entities(\"T1t\")");
-        check("/T1t/T1t(PartitionKey='p',RowKey='r')", "T1t \"p\" \"r\"");
+        check("/T1t/T1t", "below Entities(\"T1t\")");
+        check("/T1t/Tables", "below Entities(\"T1t\")");
+        check("/T1t/T1t(PartitionKey='p',RowKey='r')", "below T1t \"p\" \"r\"");
+        check("/T1t//", "Entities(\"T1t\")");
     }
 
     /// Keys count only in the last segment, so that a longer path never deletes the entity.
     #[test]
     fn a_segment_behind_the_keys_leaves_no_keys() {
         check("/Tables('abc')/x", "Tables");
-        check("/abc(PartitionKey='p',RowKey='r')/x", "Entities(\"abc\")");
+        check("/abc(PartitionKey='p',RowKey='r')/x", "below Entities(\"abc\")");
         check("/abc(PartitionKey='p',RowKey='r')/", "abc \"p\" \"r\"");
     }
 

@@ -59,11 +59,11 @@ fn of_service(head: &Head<'_>, address: &Address<'_>, comp: &str) -> Result<XmlI
 }
 
 fn of_table(head: &Head<'_>, address: &Address<'_>) -> Result<XmlIntent, Failure> {
-    let table =
-        match parse_path(address.account, address.resource_path).map_err(|rejected| rejected.failure)? {
-            Resource::Entities(table) => table,
-            _ => return Err(parameter()),
-        };
+    let resource = parse_path(address.account, address.resource_path).map_err(|rejected| rejected.failure)?;
+    let table = match resource.on_path() {
+        Resource::Entities(table) => table,
+        _ => return Err(parameter()),
+    };
     match head.method {
         "GET" | "HEAD" => Ok(XmlIntent::Ready(Operation::GetAcl(table))),
         "PUT" => Ok(XmlIntent::SetAcl(table)),
