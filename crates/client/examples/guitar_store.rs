@@ -7,7 +7,7 @@
 
 #![allow(clippy::print_stdout, dead_code, reason = "an example prints, and defines more than it uses")]
 
-use lazuli_client::{Context, Dynamic, Entity, Props, Result, TableService, prop, props};
+use lazuli_client::{Context, Dynamic, Entity, Kinds, Props, Result, TableService, prop, props};
 
 mod shared;
 
@@ -238,6 +238,12 @@ async fn every_kind(products: &lazuli_client::Table) -> Result<()> {
         told,
         ["9000 cents", "Entity/Product/Pedal/ for Some(7500)", "4 strings", "85 W", "85 W", "6 strings"]
     );
+    // The same with an open list of types, which need not be known in one place.
+    let kinds = Kinds::new(|other: Dynamic| other.kind().unwrap_or("?").to_owned())
+        .with::<Guitar>(|guitar| format!("{} strings", guitar.no_of_strings))
+        .with::<Amplifier>(|amplifier| format!("{} W", amplifier.watts));
+    let told = products.query::<Dynamic>().map(move |row| kinds.read(row)).collect().await?;
+    assert_eq!(told, ["Entity/Product/", "Entity/Product/Pedal/", "4 strings", "85 W", "85 W", "6 strings"]);
     products.delete_entity("Dunlop", "Cry Baby").await
 }
 

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use lazuli_model::{DateTime, Value};
 
-use crate::decode::{DecodeError, RawEntity};
+use crate::decode::{DecodeError, Head, RawEntity};
 use crate::entity::{Entity, Writer};
 use crate::error::Result;
 use crate::kind::KIND_PROPERTY;
@@ -122,6 +122,25 @@ impl Dynamic {
             Some(Value::String(lineage)) => Some(lineage),
             _ => None,
         }
+    }
+
+    /// The same row as another type, for example that of its kind (LA-12). If the type cannot decode it, or it has another
+    /// kind, that is an error, and all properties are still here.
+    ///
+    /// ```
+    /// # use lazuli_embedded::doc::Person;
+    /// use lazuli_client::Dynamic;
+    ///
+    /// let row = Dynamic::new("Delft", "Ann").with("Age", 41)?;
+    /// assert_eq!(row.read_as::<Person>()?, Person::new("Delft", "Ann", 41));
+    /// let odd = Dynamic::new("Delft", "Bob").with("Age", "old")?;
+    /// assert!(odd.read_as::<Person>().is_err());
+    /// # Ok::<(), lazuli_client::Error>(())
+    /// ```
+    pub fn read_as<T: Entity>(&self) -> Result<T> {
+        let (partition, row) = (Cow::from(&self.partition_key), Cow::from(&self.row_key));
+        let head = Head { partition, row, timestamp: self.timestamp, etag: None };
+        RawEntity::of(head, &self.props).decode()
     }
 }
 

@@ -22,7 +22,7 @@
 //! | to | see |
 //! |---|---|
 //! | connect: connection strings, keys, tokens, TLS | [`Account`], [`Credential`], [`TableService::builder`] |
-//! | define what is stored | [`Entity`] and its derive, [`Props`], [`Dynamic`], [`kind`] |
+//! | define what is stored | [`Entity`] and its derive, [`Props`], [`Dynamic`], [`kind`], [`Kinds`] |
 //! | read and write one entity | [`Table::get`], [`Table::insert`], [`Table::update_if`], [`Table::modify`], [`Versioned`] |
 //! | change several entities at once | [`Partition::batch`], [`Table::write_all`] |
 //! | query | [`Table::query`], [`field`], [`query`] |
@@ -70,6 +70,7 @@ pub mod filter;
 mod http;
 pub mod keys;
 pub mod kind;
+mod kinds;
 pub mod page;
 mod partition;
 mod pipeline;
@@ -95,9 +96,10 @@ pub use dynamic::Dynamic;
 pub use entity::{Entity, Shape};
 pub use environment::{Environment, System};
 pub use error::{Applied, Error, ErrorKind, Result};
-pub use field::{Field, Prop, partition_key, prop, row_key, timestamp};
+pub use field::{Constant, Field, Prop, constant, partition_key, prop, row_key, timestamp};
 pub use filter::Filter;
 pub use http::{Http, HttpOptions};
+pub use kinds::Kinds;
 /// Derives the trait of the same name, [`trait@Entity`], which lists all attributes.
 pub use lazuli_client_derive::Entity;
 /// Derives the trait of the same name, [`trait@Shape`]. The attributes are those of [`trait@Entity`].

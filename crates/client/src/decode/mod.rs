@@ -32,6 +32,7 @@ use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use crate::entity::Entity;
 use crate::error::{Error, Result};
 use crate::kind::KIND_PROPERTY;
+use crate::props::Props;
 use crate::stored::lineage_of;
 use crate::value::{WireValue, WrongType};
 
@@ -184,6 +185,19 @@ impl<'a> RawEntity<'a> {
         json::entity(body)
     }
 
+    /// As if these properties had been received.
+    pub(crate) fn of(head: Head<'a>, props: &'a Props) -> Self {
+        let members = props.iter().map(|(name, value)| (Cow::Borrowed(name), WireValue::from(value)));
+        Self { head, members: members.collect(), annotations: Vec::new() }
+    }
+
+    /// Decodes it, unless it names another kind: writing it back would change its kind.
+    pub(crate) fn decode<T: Entity>(&self) -> Result<T> {
+        check_kind::<T>(self)
+            .and_then(|()| T::decode(self))
+            .map_err(|error| Error::unreadable(named(self, &error)))
+    }
+
     /// The properties in the order received.
     ///
     /// ```
@@ -330,10 +344,7 @@ pub fn decode_page<T: Entity>(body: &[u8]) -> Result<Vec<T>> {
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
 pub fn decode_entity<T: Entity>(body: &[u8]) -> Result<T> {
-    let raw = RawEntity::parse(body)?;
-    check_kind::<T>(&raw)
-        .and_then(|()| T::decode(&raw))
-        .map_err(|error| Error::unreadable(named(&raw, &error)))
+    RawEntity::parse(body)?.decode()
 }
 
 /// Queries leave this check to the service, but a single entity is not requested by kind (LA-14, LA-16).

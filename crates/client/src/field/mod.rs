@@ -36,6 +36,7 @@
 //! Guitar::price().starts_with("1"); // and numbers have no prefix
 //! ```
 
+mod constant;
 mod prop;
 
 use std::borrow::Cow;
@@ -49,6 +50,7 @@ use crate::filter::{Filter, prefix_end};
 use crate::keys::KeyText;
 use crate::value::{Operand, Scalar, class};
 
+pub use constant::{Comparable, Constant, Sortable, constant};
 pub use prop::{Prop, prop};
 
 /// A property of known type.

@@ -166,7 +166,7 @@ impl Prop {
         Filter::any_of(values.into_iter().map(|value| self.clone().eq(value)))
     }
 
-    fn compare(self, operator: Operator, value: impl Scalar) -> Filter {
+    pub(super) fn compare(self, operator: Operator, value: impl Scalar) -> Filter {
         Filter::compare(self.name.into_owned(), operator, value.scalar())
     }
 }

@@ -44,6 +44,7 @@ cases! {
         batch.insert(&person("p", "b", 2)).unwrap();
         let error = batch.execute().await.unwrap_err();
         assert_eq!((error.kind(), error.batch_index()), (ErrorKind::BatchOperation, Some(1)));
+        assert!(error.to_string().contains("PartitionKey='p',RowKey='there'"), "{error}");
         assert_eq!((error.code(), error.status()), (Some(ErrorCode::EntityAlreadyExists), Some(409)));
         assert_eq!(error.applied(), Applied::No);
         assert!(!error.message().starts_with(|c: char| c.is_ascii_digit()), "{error}");

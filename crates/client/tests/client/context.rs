@@ -205,6 +205,27 @@ cases! {
         assert_eq!(context.save().await.unwrap_err().failed[0].error.kind(), ErrorKind::Input);
         context.detach(handle).unwrap();
     }
+
+    /// LA-20: a save in the background. The task gives back the context with the outcome, so that no error is lost; what failed
+    /// can be corrected and saved again, and closing the context finishes it.
+    async fn saving_in_the_background(setting: Setting) {
+        let table = setting.table().await;
+        table.insert(&person("p", "taken", 1)).await.unwrap();
+        let mut context = Context::new(&setting.service);
+        context.add(&table, person("p", "first", 1)).unwrap();
+        let taken = context.add(&table, person("p", "taken", 2)).unwrap();
+        let saving = tokio::spawn(async move {
+            let outcome = context.save().await;
+            (context, outcome)
+        });
+        let (mut context, outcome) = saving.await.unwrap();
+        assert!(outcome.unwrap_err().to_string().contains("EntityAlreadyExists"));
+        assert_eq!((context.pending(), age(&table, "p", "first").await), (1, Some(1)));
+        context.detach(taken).unwrap();
+        context.add(&table, person("p", "second", 2)).unwrap();
+        tokio::spawn(context.close()).await.unwrap().unwrap();
+        assert_eq!(age(&table, "p", "second").await, Some(2));
+    }
 }
 
 /// CL-09: a context can be sent to another thread, but not shared between two.

@@ -1,7 +1,8 @@
 //! Typed entities and queries against services, as the unit tests show them with a fake.
 
 use lazuli_client::{
-    BulkOptions, DateTime, Dynamic, Entity, Guid, Props, Ref, Table, Versioned, keys, prop, props, timestamp,
+    BulkOptions, DateTime, Dynamic, Entity, Guid, Props, Ref, Table, Versioned, constant, keys, prop, props,
+    timestamp,
 };
 
 use crate::support::{cases, person};
@@ -79,6 +80,9 @@ cases! {
             prop("Tags_1").eq("y"),
             prop("Free").eq(5),
             timestamp().gt(DateTime::STORABLE_MIN),
+            constant(true).eq(All::flag()),
+            constant(i32::MIN).ge(All::small()),
+            constant(4).lt(prop("Free")),
         ] {
             let query = table.query::<All>().filter(All::partition().eq(&entity.partition) & All::row().le(0) & filter);
             let told = query.explain().to_string();

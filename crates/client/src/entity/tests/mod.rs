@@ -1,5 +1,6 @@
 //! Round trips of derived entities.
 
+mod kinds;
 mod parts;
 mod wire_types;
 
