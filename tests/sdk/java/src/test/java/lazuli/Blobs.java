@@ -365,13 +365,4 @@ class Blobs {
         tolerate(() -> blob.getVersionClient("2020-01-01T00:00:00.0000000Z").exists());
         tolerate(() -> container.getBlobVersionClient("blob", "2020-01-01T00:00:00.0000000Z").exists());
     }
-
-    @Test
-    void everyPublicMethodIsCalled() throws Exception {
-        // User delegation needs a bearer token, and that needs TLS: see tests/cli/bearer.py. Keys and scopes of encryption are not offered.
-        Set<String> elsewhere = Set.of("getUserDelegationKey", "generateUserDelegationSas", "getHttpPipeline", "getCustomerProvidedKey", "getCustomerProvidedKeyClient",
-            "getEncryptionScope", "getEncryptionScopeClient", "getVersionId");
-        Suite.assertEveryMethodIsCalled(List.of("Blobs.java"), elsewhere, BlobServiceClient.class, BlobContainerClient.class, BlobClient.class, BlockBlobClient.class,
-            AppendBlobClient.class, PageBlobClient.class, BlobLeaseClient.class, BlobBatchClient.class, BlobBatch.class);
-    }
 }

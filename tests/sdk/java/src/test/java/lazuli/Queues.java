@@ -21,7 +21,6 @@ import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -160,11 +159,5 @@ class Queues {
         assertEquals(Suite.ACCOUNT, service.getAccountName());
         assertEquals(QueueMessageEncoding.NONE, service.getMessageEncoding());
         assertTrue(service.getHttpPipeline() != null && queue.getAccountName().equals(Suite.ACCOUNT));
-    }
-
-    @Test
-    void everyPublicMethodIsCalled() throws Exception {
-        // A user delegation key needs a bearer token, and that needs TLS: see tests/cli/bearer.py.
-        Suite.assertEveryMethodIsCalled(List.of("Queues.java"), Set.of("getUserDelegationKey", "generateUserDelegationSas"), QueueServiceClient.class, QueueClient.class);
     }
 }

@@ -18,7 +18,6 @@ import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -148,6 +147,6 @@ class Tables {
 
     @Test
     void everyPublicMethodIsCalled() throws Exception {
-        Suite.assertEveryMethodIsCalled(List.of("Tables.java"), Set.of(), TableServiceClient.class, TableClient.class);
+        assertEquals(List.of(), Suite.uncalled(name -> name.replace("WithResponse", ""), TableServiceClient.class, TableClient.class));
     }
 }
