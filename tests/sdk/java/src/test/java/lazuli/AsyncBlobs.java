@@ -4,7 +4,7 @@ import static lazuli.Blobs.DIGITS;
 import static lazuli.Blobs.id;
 import static lazuli.Blobs.tolerate;
 import static lazuli.Suite.denied;
-import static lazuli.Suite.refused;
+import static lazuli.Suite.rejected;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -71,7 +71,7 @@ class AsyncBlobs {
     @Test
     void containers() {
         String name = container.getBlobContainerName();
-        refused(409, "ContainerAlreadyExists", () -> container.create().block());
+        rejected(409, "ContainerAlreadyExists", () -> container.create().block());
         assertFalse(container.createIfNotExists().block());
         assertEquals(409, container.createIfNotExistsWithResponse(null).block().getStatusCode());
         assertTrue(container.exists().block() && container.existsWithResponse().block().getValue());
@@ -155,8 +155,8 @@ class AsyncBlobs {
         copy.beginCopy(blob.getBlobUrl(), Duration.ofMillis(100)).blockLast();
         String copyId = copy.copyFromUrl(source(blob)).block();
         assertEquals(202, copy.copyFromUrlWithResponse(new BlobCopyFromUrlOptions(source(blob))).block().getStatusCode());
-        refused(409, "NoPendingCopyOperation", () -> copy.abortCopyFromUrl(copyId).block());
-        refused(409, "NoPendingCopyOperation", () -> copy.abortCopyFromUrlWithResponse(copyId, null).block());
+        rejected(409, "NoPendingCopyOperation", () -> copy.abortCopyFromUrl(copyId).block());
+        rejected(409, "NoPendingCopyOperation", () -> copy.abortCopyFromUrlWithResponse(copyId, null).block());
         assertEquals("0123456789", copy.downloadContent().block().toString());
         copy.delete().block();
         assertFalse(copy.deleteIfExists().block());
@@ -262,7 +262,7 @@ class AsyncBlobs {
         BlobImmutabilityPolicy policy = new BlobImmutabilityPolicy().setExpiryTime(Suite.soon()).setPolicyMode(BlobImmutabilityPolicyMode.UNLOCKED);
         blob.setImmutabilityPolicy(policy).block();
         assertEquals(200, blob.setImmutabilityPolicyWithResponse(policy, null).block().getStatusCode());
-        refused(409, "BlobImmutableDueToPolicy", () -> blob.delete().block());
+        rejected(409, "BlobImmutableDueToPolicy", () -> blob.delete().block());
         blob.deleteImmutabilityPolicy().block();
         assertEquals(200, blob.deleteImmutabilityPolicyWithResponse().block().getStatusCode());
         blob.undelete().block();
@@ -281,7 +281,7 @@ class AsyncBlobs {
         assertEquals(200, lease.renewLeaseWithResponse(any).block().getStatusCode());
         lease.changeLease(UUID.randomUUID().toString()).block();
         assertEquals(200, lease.changeLeaseWithResponse(UUID.randomUUID().toString(), any).block().getStatusCode());
-        refused(412, "LeaseIdMissing", () -> blob.setMetadata(Map.of()).block());
+        rejected(412, "LeaseIdMissing", () -> blob.setMetadata(Map.of()).block());
         lease.releaseLease().block();
         assertEquals(201, lease.acquireLeaseWithResponse(-1, any).block().getStatusCode());
         assertEquals(200, lease.releaseLeaseWithResponse(any).block().getStatusCode());

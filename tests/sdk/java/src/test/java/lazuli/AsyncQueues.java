@@ -1,7 +1,7 @@
 package lazuli;
 
 import static lazuli.Suite.denied;
-import static lazuli.Suite.refused;
+import static lazuli.Suite.rejected;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -48,7 +48,7 @@ class AsyncQueues {
     @Test
     void queues() {
         String name = queue.getQueueName();
-        refused(409, "QueueAlreadyExists", () -> queue.createWithResponse(Map.of("color", "blue")).block());
+        rejected(409, "QueueAlreadyExists", () -> queue.createWithResponse(Map.of("color", "blue")).block());
         assertEquals(204, queue.setMetadataWithResponse(Map.of("color", "blue")).block().getStatusCode());
         assertEquals(Map.of("color", "blue"), queue.getPropertiesWithResponse().block().getValue().getMetadata());
         queue.setMetadata(Map.of("color", "red")).block();
@@ -66,7 +66,7 @@ class AsyncQueues {
         QueueAsyncClient again = service.createQueueWithResponse(name, Map.of("a", "b")).block().getValue();
         assertEquals(name, again.getQueueName());
         assertEquals(204, service.deleteQueueWithResponse(name).block().getStatusCode());
-        refused(404, "QueueNotFound", () -> service.getQueueAsyncClient(name).getProperties().block());
+        rejected(404, "QueueNotFound", () -> service.getQueueAsyncClient(name).getProperties().block());
     }
 
     /** QU-01 to QU-05 */
@@ -85,7 +85,7 @@ class AsyncQueues {
         assertEquals(0, queue.receiveMessages(32).count().block());
         UpdateMessageResult updated = queue.updateMessage(first.getMessageId(), first.getPopReceipt(), "changed", Duration.ZERO).block();
         assertNotEquals(first.getPopReceipt(), updated.getPopReceipt());
-        refused(404, "MessageNotFound", () -> queue.deleteMessage(first.getMessageId(), first.getPopReceipt()).block());
+        rejected(404, "MessageNotFound", () -> queue.deleteMessage(first.getMessageId(), first.getPopReceipt()).block());
         queue.deleteMessage(first.getMessageId(), updated.getPopReceipt()).block();
         String receipt = queue.updateMessageWithResponse(hidden.getMessageId(), hidden.getPopReceipt(), "five", Duration.ZERO).block().getValue().getPopReceipt();
         assertEquals("five", queue.peekMessage().block().getBody().toString());
