@@ -84,7 +84,9 @@ def test_a_tiny_bench(binary, directory):
     equal(code, 0, errors)
     contains(output, "get", "insert")
     with open(os.path.join(directory, "bench.html")) as page:
-        contains(page.read().lower(), "<table", "insert")
+        contains(page.read(), "<table", 'id="insert"', "Reads entities of 1 KB by their keys", "at least 80 %", "at most 1.25 times",
+                 "prefers-color-scheme:dark", "width=device-width", "Requests per second", "Memory of Lazuli")
+    contains(output, "memory: at most", "goal: CPU 1.25 times")
     code, output, errors = run(binary, directory, "bench", "--workload", "egt", *tiny, "--json")
     equal(code, 0, errors)
     assert json.loads(output), output

@@ -19,6 +19,8 @@ pub enum Goal {
     Rate(f64),
     /// Their CPU time per operation is at least this multiple of ours.
     Cpu(f64),
+    /// 99 % of our requests take less than this many milliseconds.
+    P99(u64),
 }
 
 /// Who is measured, and how.
@@ -31,43 +33,61 @@ pub struct ContestantPlan {
     /// A number with which the workload tells its contestants apart: how many queues, how many messages.
     pub variant: u64,
     /// What our server should reach compared with this one.
-    pub goal: Option<Goal>,
+    pub goals: [Option<Goal>; 2],
 }
 
 impl ContestantPlan {
     /// Our server.
     pub fn ours(variant: u64) -> Self {
-        Self { label: "lazuli", server: Server::Lazuli, variant, goal: None }
+        Self { label: "lazuli", server: Server::Lazuli, variant, goals: [None; 2] }
     }
 
-    /// Our server with other data, to compare with.
+    /// Our server with other data or other clients, to compare with.
+    pub fn beside(label: &'static str, variant: u64) -> Self {
+        Self { label, ..Self::ours(variant) }
+    }
+
+    /// The same with a goal.
     pub fn also_ours(label: &'static str, variant: u64, goal: Goal) -> Self {
-        Self { label, server: Server::Lazuli, variant, goal: Some(goal) }
+        Self { goals: [Some(goal), None], ..Self::beside(label, variant) }
+    }
+
+    /// With a second goal.
+    pub fn and(self, goal: Goal) -> Self {
+        Self { goals: [self.goals[0], Some(goal)], ..self }
     }
 
     /// Another build of our server doing the same: it should be no faster.
     pub fn other(self) -> Self {
-        Self { label: "other build", server: Server::Other, goal: Some(Goal::Rate(SAME_RATE)), ..self }
+        Self {
+            label: "other build",
+            server: Server::Other,
+            goals: [Some(Goal::Rate(SAME_RATE)), None],
+            ..self
+        }
     }
 
     /// Azurite doing the same.
     pub fn azurite(variant: u64, goal: Option<Goal>) -> Self {
-        Self { label: "azurite", server: Server::Azurite, variant, goal }
+        Self { label: "azurite", server: Server::Azurite, variant, goals: [goal, None] }
     }
 
     /// The bare server, which responds to GET with a body of this size and appends every other body.
     pub fn bare(body_bytes: usize, goal: f64) -> Self {
-        Self { label: "bare", server: Server::Bare { body_bytes }, variant: 0, goal: Some(Goal::Rate(goal)) }
+        let goals = [Some(Goal::Rate(goal)), None];
+        Self { label: "bare", server: Server::Bare { body_bytes }, variant: 0, goals }
     }
 
     /// Plain files of this size, each written with its MD5 and one sync, without a server.
     pub fn files(label: &'static str, bytes: usize, goal: f64) -> Self {
-        Self { label, server: Server::Files { bytes }, variant: 0, goal: Some(Goal::Rate(goal)) }
+        let goals = [Some(Goal::Rate(goal)), None];
+        Self { label, server: Server::Files { bytes }, variant: 0, goals }
     }
 
     /// nginx serving a file of this size.
     pub fn nginx(bytes: u64, goal: f64) -> Self {
-        Self { label: "nginx", server: Server::Nginx { bytes }, variant: 0, goal: Some(Goal::Rate(goal)) }
+        let goals = [Some(Goal::Rate(goal)), None];
+        Self { label: "nginx", server: Server::Nginx { bytes }, variant: 0, goals }
     }
 }
 
@@ -109,7 +129,7 @@ impl Contestant {
     ) -> Result<Self, String> {
         let process = Process::start(plan.server, options, data).await?;
         let job = match workload {
-            Workload::Table(work) => ServiceJob::Table(table::Job::new(work, options)),
+            Workload::Table(work) => ServiceJob::Table(table::Job::new(work, plan.variant, options)),
             Workload::Queue(work) => ServiceJob::Queue(queue::Job::new(work, plan.variant, options)),
             Workload::Blob(work) => ServiceJob::Blob(blob::Job::new(work, plan.variant, options)),
         };
@@ -138,7 +158,10 @@ impl Contestant {
 
     /// Measures one slice.
     pub async fn measure(&self, options: &Options) -> Result<Sample, String> {
-        let sessions = self.process.sessions(self.service, self.connections(options)).await?;
+        let mut sessions = self.process.sessions(self.service, self.connections(options)).await?;
+        if let ServiceJob::Table(job) = &self.job {
+            sessions.iter_mut().try_for_each(|session| job.configure(session))?;
+        }
         let job = self.job.clone();
         load::measure(&self.process, sessions, options.slice, move |mut session| {
             let job = job.clone();

@@ -1,6 +1,6 @@
 //! The limit of the disk: files written without a server.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 
@@ -14,11 +14,30 @@ use crate::session::Session;
 /// Bytes hashed and written at a time.
 const PIECE_BYTES: usize = 256 * 1024;
 
+/// Appends to a file with a sync of its own: no write can be durable with less.
+pub async fn append(session: &mut Session, bytes: usize) -> Result<Step, String> {
+    let path = session.folder.join(format!("file-{}", session.number));
+    run(session, 1, move || {
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        file.write_all(&vec![b'x'; bytes])?;
+        file.sync_data()
+    })
+    .await
+}
+
 /// Writes a file with one sync, and computes the MD5 of its bytes meanwhile.
 pub async fn write(session: &mut Session, bytes: usize, units: u64) -> Result<Step, String> {
     let path = session.folder.join(format!("file-{}", session.number));
+    run(session, units, move || write_file(&path, bytes)).await
+}
+
+async fn run(
+    session: &mut Session,
+    units: u64,
+    work: impl FnOnce() -> std::io::Result<()> + Send + 'static,
+) -> Result<Step, String> {
     let watch = Stopwatch::start();
-    let written = tokio::task::spawn_blocking(move || write_file(&path, bytes)).await;
+    let written = tokio::task::spawn_blocking(work).await;
     written.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
     session.record(watch);
     Ok(Step::Done(units))

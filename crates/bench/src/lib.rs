@@ -14,6 +14,7 @@ mod file;
 mod histogram;
 mod load;
 mod nginx;
+mod page;
 mod process;
 pub mod queue;
 mod report;
@@ -56,11 +57,19 @@ pub struct Options {
     pub stock: u64,
     /// Size of the large blob that is read in ranges.
     pub blob_mib: u64,
+    /// Memory for the caches of our server.
+    pub cache_mib: u64,
     /// Where the data of the durable servers goes; a temporary directory by default.
     pub location: Option<PathBuf>,
 }
 
 impl Options {
+    /// The most memory that our server may have after the loads: a quarter more than its caches, and 64 MB.
+    pub(crate) fn memory_bytes_max(&self) -> u64 {
+        const MIB: u64 = 1024 * 1024;
+        self.cache_mib * MIB * 5 / 4 + 64_000_000
+    }
+
     /// A directory for the data, deleted at the end.
     fn folder(&self) -> Result<tempfile::TempDir, String> {
         let folder = match &self.location {

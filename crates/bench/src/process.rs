@@ -59,6 +59,22 @@ impl Server {
         matches!(self, Server::Bare { .. } | Server::Nginx { .. })
     }
 
+    /// What it is, for readers of a report.
+    pub fn about(self) -> &'static str {
+        match self {
+            Server::Lazuli => "Lazuli itself, with other data or other clients.",
+            Server::Other => "Another build of Lazuli.",
+            Server::Azurite => "Azurite, an emulator. It does not sync what it writes.",
+            Server::Bare { .. } => {
+                "The limit: a server on the same HTTP stack that only sends a fixed body, or appends what it receives to a file with a sync that waiting requests share. No server can do less."
+            }
+            Server::Files { .. } => {
+                "The limit of the disk: no server, just writes with a sync of their own, one after the other on each connection."
+            }
+            Server::Nginx { .. } => "nginx, sending a file of the same size.",
+        }
+    }
+
     /// Can it be started with these options?
     pub fn is_available(self, options: &Options) -> bool {
         match self {
@@ -181,6 +197,19 @@ impl Process {
     }
 }
 
+/// The machine, in words.
+pub fn machine() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model =
+        info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map(|(_, name)| name);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    format!(
+        "{cores} cores{}, {}.",
+        model.map_or(String::new(), |name| format!(" ({name})")),
+        std::env::consts::OS
+    )
+}
+
 fn children(id: u32) -> Vec<u32> {
     let list = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
     list.split_whitespace().filter_map(|word| word.parse().ok()).collect()
@@ -209,7 +238,8 @@ fn command(server: Server, options: &Options, data: &Path) -> Result<Option<(Com
             if let Some(other) = options.against.as_ref().filter(|_| server == Server::Other) {
                 command = Command::new(other);
             }
-            command.args(["serve", "--table-port", "0", "--admin-port", "0", "--location"]).arg(data);
+            command.args(["serve", "--table-port", "0", "--admin-port", "0"]);
+            command.args(["--cache-mib", &options.cache_mib.to_string(), "--location"]).arg(data);
         }
         Server::Bare { body_bytes } => {
             command.args(["bench", "--bare", &body_bytes.to_string(), "--location"]).arg(data);

@@ -1,4 +1,4 @@
-//! The results of a run as text, JSON and a page with charts.
+//! The results of a run as text and JSON.
 
 use std::fmt::Write as _;
 
@@ -7,11 +7,9 @@ use serde_json::{Value, json};
 use crate::contestant::{ContestantPlan, Goal};
 use crate::histogram::Histogram;
 use crate::load::Sample;
+use crate::process::Server;
 use crate::session::now;
-use crate::{Options, Workload};
-
-/// The style of the page.
-const STYLE: &str = "body{font:15px sans-serif;max-width:54em;margin:2em auto}td,th{padding:.1em .8em .1em 0;text-align:right}td:first-child,th:first-child{text-align:left}.b{background:#1e4bb8;height:.8em;min-width:1px}td.c{width:14em}.missed{color:#b81e1e}";
+use crate::{Options, Workload, page};
 
 /// The samples of one contestant in one workload.
 struct Series {
@@ -26,6 +24,9 @@ pub struct BenchReport {
     entities: usize,
     deep: u64,
     slice_seconds: f64,
+    rounds: usize,
+    cache_mib: u64,
+    memory_bytes_max: u64,
     series: Vec<Series>,
 }
 
@@ -57,34 +58,48 @@ pub struct Ratio {
     pub workload: Workload,
     /// The other contestant.
     pub target: &'static str,
+    /// What it is.
+    pub about: &'static str,
     /// Our rate divided by theirs.
     pub rate: f64,
     /// Their CPU time per operation divided by ours.
     pub cpu: f64,
+    /// 99 % of our latencies are below.
+    pub p99_micros: u64,
     /// What should be reached.
-    pub goal: Option<Goal>,
+    pub goals: Vec<Goal>,
 }
 
 impl Ratio {
-    /// Is the goal met? `None` without a goal.
-    pub fn is_met(&self) -> Option<bool> {
-        self.goal.map(|goal| match goal {
+    /// Is the goal met?
+    pub fn is_met(&self, goal: Goal) -> bool {
+        match goal {
             Goal::Rate(least) => self.rate >= least,
             Goal::Cpu(least) => self.cpu >= least,
-        })
+            Goal::P99(millis) => self.p99_micros < millis * 1000,
+        }
     }
 
-    fn goal_text(&self) -> String {
-        let verdict = match self.is_met() {
-            None => return String::new(),
-            Some(true) => "met",
-            Some(false) => "missed",
+    /// Are all goals met? `None` without a goal.
+    pub fn are_met(&self) -> Option<bool> {
+        (!self.goals.is_empty()).then(|| self.goals.iter().all(|goal| self.is_met(*goal)))
+    }
+
+    /// Our CPU time per operation compared with theirs, if they used enough to be measured.
+    pub(crate) fn cpu_text(&self) -> String {
+        if self.cpu > 0.0 { format!("{:.2} times", 1.0 / self.cpu) } else { "unknown".to_owned() }
+    }
+
+    fn goals_text(&self) -> String {
+        let text = |goal: &Goal| {
+            let verdict = if self.is_met(*goal) { "met" } else { "missed" };
+            match goal {
+                Goal::Rate(least) => format!("goal: rate {least:.2}, {verdict}"),
+                Goal::Cpu(least) => format!("goal: CPU {:.2} times, {verdict}", 1.0 / least),
+                Goal::P99(millis) => format!("goal: p99 below {millis} ms, {verdict}"),
+            }
         };
-        match self.goal {
-            Some(Goal::Rate(least)) => format!("goal: rate {least:.2}, {verdict}"),
-            Some(Goal::Cpu(least)) => format!("goal: CPU {least:.2}, {verdict}"),
-            None => String::new(),
-        }
+        self.goals.iter().map(text).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -95,6 +110,9 @@ impl BenchReport {
             entities: options.entities,
             deep: options.deep,
             slice_seconds: options.slice.as_secs_f64(),
+            rounds: options.rounds,
+            cache_mib: options.cache_mib,
+            memory_bytes_max: options.memory_bytes_max(),
             series: Vec::new(),
         }
     }
@@ -122,9 +140,11 @@ impl BenchReport {
             ratios.push(Ratio {
                 workload: others.workload,
                 target: others.plan.label,
+                about: others.plan.server.about(),
                 rate: median(pairs().map(|(our, other)| rate(our) / rate(other).max(1e-9))),
                 cpu: median(pairs().map(|(our, other)| cpu(other) / cpu(our).max(1e-12))),
-                goal: others.plan.goal,
+                p99_micros: row(ours).p99_micros,
+                goals: others.plan.goals.into_iter().flatten().collect(),
             });
         }
         ratios
@@ -136,7 +156,7 @@ impl BenchReport {
         for row in self.rows().iter().filter(|row| row.workload == workload) {
             let _ = writeln!(
                 out,
-                "{:<14} {:<14} {:>12.0} {:<14} {:>9} {:>9} {:>9} {:>11.2} {:>9.1}",
+                "{:<14} {:<15} {:>12.0} {:<14} {:>9} {:>9} {:>9} {:>11.2} {:>9.1}",
                 workload.name(),
                 row.target,
                 row.rate,
@@ -151,15 +171,39 @@ impl BenchReport {
         for ratio in self.ratios().iter().filter(|ratio| ratio.workload == workload) {
             let _ = writeln!(
                 out,
-                "{:<14} lazuli / {:<14} rate {:>7.2}   CPU per operation 1 / {:<7.2} {}",
+                "{:<14} lazuli / {:<15} rate {:>7.2}   CPU per operation {:>8}   {}",
                 "",
                 ratio.target,
                 ratio.rate,
-                ratio.cpu,
-                ratio.goal_text()
+                ratio.cpu_text(),
+                ratio.goals_text()
             );
         }
         out
+    }
+
+    /// The most memory that our server had after a slice, and in which workload.
+    pub(crate) fn memory(&self) -> Option<(Workload, u64)> {
+        let ours = self.series.iter().filter(|series| series.plan.server == Server::Lazuli);
+        ours.map(|series| (series.workload, row(series).memory_bytes)).max_by_key(|(_, bytes)| *bytes)
+    }
+
+    /// The most memory that our server may have.
+    pub(crate) fn memory_bytes_max(&self) -> u64 {
+        self.memory_bytes_max
+    }
+
+    /// The memory of our server compared with its bound.
+    pub fn memory_text(&self) -> String {
+        let Some((workload, bytes)) = self.memory() else { return String::new() };
+        format!(
+            "memory: at most {:.0} MB, after {}; goal: 1.25 times the caches of {} MiB, and 64 MB: {:.0} MB, {}",
+            bytes as f64 / 1e6,
+            workload.name(),
+            self.cache_mib,
+            self.memory_bytes_max as f64 / 1e6,
+            if bytes <= self.memory_bytes_max { "met" } else { "missed" }
+        )
     }
 
     /// For programs.
@@ -170,7 +214,8 @@ impl BenchReport {
                 "beside": ratio.target,
                 "rate": ratio.rate,
                 "cpu": ratio.cpu,
-                "met": ratio.is_met(),
+                "p99_us": ratio.p99_micros,
+                "met": ratio.are_met(),
             })
         };
         json!({
@@ -179,43 +224,36 @@ impl BenchReport {
             "entities": self.entities,
             "deep": self.deep,
             "slice_seconds": self.slice_seconds,
+            "cache_mib": self.cache_mib,
+            "memory_bytes": self.memory().map(|(_, bytes)| bytes),
+            "memory_bytes_max": self.memory_bytes_max,
             "rows": self.rows().iter().map(row_json).collect::<Vec<_>>(),
             "ratios": self.ratios().iter().map(ratio).collect::<Vec<_>>(),
         })
     }
 
-    /// A page with a chart for each workload.
+    /// A page with charts.
     pub fn html(&self) -> String {
-        let mut out = format!(
-            "<!doctype html><meta charset=utf-8><title>lazuli bench</title><style>{STYLE}</style><h1>lazuli bench</h1><p>Longer bars are better. CPU µs is the CPU time of the server per operation: less is better.</p>"
-        );
-        let (rows, ratios) = (self.rows(), self.ratios());
-        for workload in Workload::all() {
-            let rows: Vec<&ReportRow> = rows.iter().filter(|row| row.workload == workload).collect();
-            if !rows.is_empty() {
-                chart(&mut out, workload, &rows);
-            }
-            for ratio in ratios.iter().filter(|ratio| ratio.workload == workload) {
-                let class = if ratio.is_met() == Some(false) { " class=missed" } else { "" };
-                let _ = write!(
-                    out,
-                    "<p{class}>lazuli / {}: rate {:.2}, CPU per operation 1 / {:.2} {}</p>",
-                    ratio.target,
-                    ratio.rate,
-                    ratio.cpu,
-                    ratio.goal_text()
-                );
-            }
-        }
-        let _ = write!(out, "<p>{} connections, {} entities, {}</p>", self.connections, self.entities, now());
-        out
+        page::of_workloads(self)
+    }
+
+    /// The conditions of the run.
+    pub(crate) fn conditions(&self) -> String {
+        format!(
+            "{} connections, {} entities, caches of {} MiB. Each server was measured {} × {} s, by turns with the others; numbers are medians.",
+            self.connections,
+            page::number(self.entities as f64),
+            self.cache_mib,
+            self.rounds,
+            self.slice_seconds
+        )
     }
 }
 
 /// The conditions of a run, and the heads of the columns.
 pub fn heading(options: &Options) -> String {
     format!(
-        "{} connections, {} entities, {} in deep queues and containers, slices of {} s, {}\n\n{:<14} {:<14} {:>12} {:<14} {:>9} {:>9} {:>9} {:>11} {:>9}",
+        "{} connections, {} entities, {} in deep queues and containers, slices of {} s, {}\n\n{:<14} {:<15} {:>12} {:<14} {:>9} {:>9} {:>9} {:>11} {:>9}",
         options.connections,
         options.entities,
         options.deep,
@@ -231,25 +269,6 @@ pub fn heading(options: &Options) -> String {
         "cpu us/op",
         "MB"
     )
-}
-
-fn chart(out: &mut String, workload: Workload, rows: &[&ReportRow]) {
-    let top = rows.iter().map(|row| row.rate).fold(1e-9, f64::max);
-    let _ = write!(
-        out,
-        "<h2>{}: {} per second</h2><table><tr><th>server<th><th>rate<th>p50 µs<th>p99 µs<th>CPU µs",
-        workload.name(),
-        workload.unit()
-    );
-    for row in rows {
-        let width = (row.rate / top * 100.0).round();
-        let _ = write!(
-            out,
-            "<tr><td>{}<td class=c><div class=b style=\"width:{width}%\"></div><td>{:.0}<td>{}<td>{}<td>{:.2}",
-            row.target, row.rate, row.p50_micros, row.p99_micros, row.cpu_micros
-        );
-    }
-    *out += "</table>";
 }
 
 fn row(series: &Series) -> ReportRow {

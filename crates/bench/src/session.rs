@@ -67,6 +67,8 @@ pub struct Session {
     /// Where a session without a server writes its files.
     pub folder: PathBuf,
     connection: Option<Connection>,
+    /// Head and body of a request are sent separately.
+    in_pieces: bool,
     random: u64,
 }
 
@@ -90,8 +92,16 @@ impl Session {
             latency: Histogram::default(),
             folder: folder.to_owned(),
             connection,
+            in_pieces: false,
             random: 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(number as u64 + 1),
         })
+    }
+
+    /// From now on, sends head and body separately, with or without a delay by Nagle's algorithm.
+    pub fn send_in_pieces(&mut self, nodelay: bool) -> Result<(), String> {
+        self.in_pieces = true;
+        let set = self.connection.as_ref().map_or(Ok(()), |connection| connection.set_nodelay(nodelay));
+        set.map_err(|error| error.to_string())
     }
 
     /// A request for a path below the account.
@@ -105,7 +115,11 @@ impl Session {
         let bytes = self.account.bytes(request);
         let connection = self.connection.as_mut().ok_or("there is no server to send to")?;
         let watch = Stopwatch::start();
-        let response = connection.exchange(&method, &bytes).await;
+        let (first, rest) = bytes.split_at(if self.in_pieces { head_bytes(&bytes) } else { 0 });
+        if !first.is_empty() {
+            connection.send(first).await.map_err(|error| error.to_string())?;
+        }
+        let response = connection.exchange(&method, rest).await;
         self.record(watch);
         expect(response, if self.server.is_bare() { &[200, 201, 206] } else { statuses })
     }
@@ -123,6 +137,12 @@ impl Session {
         self.random ^= self.random << 17;
         self.random % bound.max(1)
     }
+}
+
+/// Where the head of a request ends.
+fn head_bytes(request: &[u8]) -> usize {
+    const END: &[u8] = b"\r\n\r\n";
+    request.windows(END.len()).position(|window| window == END).map_or(0, |at| at + END.len())
 }
 
 /// The response, if it has one of these statuses.

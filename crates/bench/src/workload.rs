@@ -34,6 +34,15 @@ impl Workload {
         }
     }
 
+    /// Its title in reports, and what it does.
+    pub fn about(self) -> (&'static str, &'static str) {
+        match self {
+            Workload::Table(work) => work.about(),
+            Workload::Queue(work) => work.about(),
+            Workload::Blob(work) => work.about(),
+        }
+    }
+
     /// What one operation is.
     pub fn unit(self) -> &'static str {
         match self {

@@ -9,7 +9,9 @@ use lazuli_bench::table::growth::{self, Axis};
 use lazuli_bench::{Options, RunEvent, Workload, bare};
 
 use crate::progress::Bar;
-use crate::runtime;
+use crate::{memory, runtime};
+
+const MIB: u64 = 1024 * 1024;
 
 /// Measure how fast the server is.
 ///
@@ -23,11 +25,12 @@ Examples:
   lazuli bench --workload get --workload insert
   lazuli bench --workload queue --deep 1000000      the workloads of one service
   lazuli bench --azurite node_modules/.bin/azurite --html bench.html
+  lazuli bench --workload table --cache-mib 64      also shows if memory stays within its bound
   lazuli bench --growth                             cost by entities, partitions and tables
   lazuli bench --growth --long                      up to ten million entities; needs 25 GB of disk
 
 Workloads:
-  table  insert insert-one upsert get mix egt page scan full hot
+  table  insert insert-one insert-append insert-pieces upsert get mix egt page scan full hot
   queue  queue-put queue-get queue-delete queue-drain queue-peek queue-pairs queue-deep queue-hidden queue-expired
   blob   blob-put-4k blob-get-4k blob-put-4m blob-get-4m blob-range blob-blocks blob-list blob-delimiter blob-deep
          blob-append blob-page blob-tags")]
@@ -75,6 +78,10 @@ pub struct Bench {
     /// Size of the blob of blob-range, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     blob_mib: u64,
+
+    /// Memory for the caches of this server, in MiB; as in lazuli serve by default
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..))]
+    cache_mib: Option<u64>,
 
     /// Directory for the data, on the disk to measure
     #[arg(long, value_name = "DIR")]
@@ -139,7 +146,7 @@ impl Bench {
             if self.json {
                 say!("{}", found.json());
             } else {
-                say!("{}", found.text().trim_end());
+                say!("{}\n{}", found.text(), found.goals().trim_end());
             }
             found.html()
         } else {
@@ -166,6 +173,7 @@ impl Bench {
             deep: self.deep.max(1),
             stock: self.stock.max(1),
             blob_mib: self.blob_mib.max(1),
+            cache_mib: self.cache_mib.unwrap_or(memory::cache_bytes() / MIB),
             location: self.location.clone(),
         })
     }
@@ -191,6 +199,8 @@ async fn workloads(options: &Options, is_json: bool) -> Result<String, String> {
     let report = report?;
     if is_json {
         say!("{}", report.json());
+    } else {
+        say!("\n{}", report.memory_text());
     }
     Ok(report.html())
 }

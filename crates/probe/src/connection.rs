@@ -27,6 +27,11 @@ impl Connection {
         Ok(Self { stream, decoder: Decoder::default() })
     }
 
+    /// Sends small pieces immediately (the default), or delays them until earlier ones have arrived.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        self.stream.set_nodelay(nodelay)
+    }
+
     /// Sends bytes as they are: a request, or a part of one.
     pub async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes).await

@@ -107,6 +107,31 @@ impl Work {
         }
     }
 
+    /// Its title in reports, and what it does.
+    pub fn about(self) -> (&'static str, &'static str) {
+        match self {
+            Work::PutSmall => ("Put a small blob", "Writes blobs of 4 KiB, each with one request."),
+            Work::GetSmall => ("Get a small blob", "Reads blobs of 4 KiB, chosen at random."),
+            Work::PutLarge => ("Put a large blob", "Writes blobs of 4 MiB, each with one request."),
+            Work::GetLarge => ("Get a large blob", "Reads blobs of 4 MiB."),
+            Work::Range => ("Get a range", "Reads 64 KiB at random places of one large blob."),
+            Work::Blocks => {
+                ("Upload in blocks", "Uploads blobs of 32 MiB in blocks of 8 MiB, over 8 connections.")
+            }
+            Work::List => ("List blobs", "Lists the first 5,000 blobs of a container."),
+            Work::Delimiter => (
+                "List prefixes",
+                "Lists a thousand prefixes, as folders, without the many blobs behind each.",
+            ),
+            Work::Deep => {
+                ("A full container", "Puts, gets and deletes a blob of a container that has many others.")
+            }
+            Work::Append => ("Append", "Appends 4 KiB, all connections to one blob."),
+            Work::Page => ("Write pages", "Writes 4 KiB at random places of one page blob."),
+            Work::Tags => ("Find by tag", "Finds ten blobs by their tag among many others."),
+        }
+    }
+
     /// Who is measured. The variant is the number of blobs, or tells the two ends of a container apart.
     pub(crate) fn plans(self, options: &Options) -> Vec<ContestantPlan> {
         let azurite = |goal: f64| ContestantPlan::azurite(0, Some(Goal::Rate(goal)));

@@ -82,6 +82,38 @@ impl Work {
         }
     }
 
+    /// Its title in reports, and what it does.
+    pub fn about(self) -> (&'static str, &'static str) {
+        match self {
+            Work::Put => ("Put a message", "Puts messages of 1 KB into one queue."),
+            Work::Get => (
+                "Get messages",
+                "Gets messages of 1 KB, up to 32 with one request, and hides them from others.",
+            ),
+            Work::Delete => ("Delete a message", "Deletes messages that were received before."),
+            Work::Drain => (
+                "Empty a queue",
+                "Gets up to 32 messages with one request and deletes each with another one.",
+            ),
+            Work::Peek => ("Peek at a message", "Reads the first message of a queue without hiding it."),
+            Work::Pairs => (
+                "Producers and consumers",
+                "Half of the connections put messages into one queue, the others get and delete them.",
+            ),
+            Work::Deep => {
+                ("A deep queue", "Puts, gets and deletes a message of a queue in which many others wait.")
+            }
+            Work::Hidden => (
+                "Many invisible messages",
+                "Puts, gets and deletes a message of a queue whose other messages are hidden.",
+            ),
+            Work::Expired => (
+                "Many expired messages",
+                "Puts, gets and deletes a message of a queue whose other messages have expired.",
+            ),
+        }
+    }
+
     /// Who is measured. The variant is the number of messages, or of queues.
     pub(crate) fn plans(self, options: &Options) -> Vec<ContestantPlan> {
         let (stock, deep) = (options.stock, options.deep);

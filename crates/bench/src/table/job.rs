@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lazuli_model::Service;
 
-use super::{ENTITY_BYTES, PAGE_ROWS, Work, request};
+use super::{ENTITY_BYTES, OTHERWISE, PAGE_ROWS, Work, request};
 use crate::contestant::Step;
 use crate::process::{Process, Server};
 use crate::session::Session;
@@ -17,6 +17,8 @@ const TABLE: &str = "Bench";
 const PARTITIONS: u64 = 1000;
 /// Inserts in one transaction.
 const TRANSACTION_ROWS: u64 = 100;
+/// Entities of an hour, where keys only grow.
+const HOUR_ROWS: u64 = 10_000;
 /// Statuses of success.
 const SUCCESS: &[u16] = &[200, 201, 202, 204];
 /// Tells the rows of one run from those of another.
@@ -26,12 +28,21 @@ static NEXT_ROW: AtomicU64 = AtomicU64::new(1_000_000_000);
 #[derive(Clone, Copy)]
 pub struct Job {
     work: Work,
+    variant: u64,
     entities: u64,
 }
 
 impl Job {
-    pub(crate) fn new(work: Work, options: &Options) -> Self {
-        Self { work, entities: options.entities as u64 }
+    pub(crate) fn new(work: Work, variant: u64, options: &Options) -> Self {
+        Self { work, variant, entities: options.entities as u64 }
+    }
+
+    /// Prepares a session, before anything is measured.
+    pub(crate) fn configure(&self, session: &mut Session) -> Result<(), String> {
+        match self.work {
+            Work::InsertPieces => session.send_in_pieces(self.variant != OTHERWISE),
+            _ => Ok(()),
+        }
     }
 
     /// Creates the table and what the workload reads.
@@ -39,7 +50,7 @@ impl Job {
         let mut session = process.session(Service::Table, 0).await?;
         session.send(request::create_table(&session.account, TABLE), &[201]).await?;
         let count = match self.work {
-            Work::Insert | Work::InsertOne | Work::Transaction => 0,
+            Work::Insert | Work::InsertOne | Work::InsertAppend | Work::InsertPieces | Work::Transaction => 0,
             Work::Hot => 1,
             _ => self.entities,
         };
@@ -65,7 +76,7 @@ impl Job {
     /// Does the next operation.
     pub(crate) async fn step(&self, session: &mut Session) -> Result<Step, String> {
         if let Server::Files { .. } = session.server {
-            return file::write(session, ENTITY_BYTES, 1).await;
+            return file::append(session, ENTITY_BYTES).await;
         }
         match self.work {
             Work::FullScan => self.full_scan(session).await,
@@ -82,7 +93,10 @@ impl Job {
             Work::Get => (request::get(account, TABLE, &partition, &key(existing)), 1),
             Work::Mix if is_read => (request::get(account, TABLE, &partition, &key(existing)), 1),
             Work::Upsert | Work::Mix => (request::upsert(account, TABLE, &partition, &key(existing)), 1),
-            Work::InsertOne => (request::insert(account, TABLE, "one", &key(fresh(1))), 1),
+            Work::InsertOne | Work::InsertAppend if self.variant != OTHERWISE => {
+                let (partition, row) = self.crowded(fresh(1));
+                (request::insert(account, TABLE, &partition, &row), 1)
+            }
             Work::Transaction => {
                 let first = fresh(TRANSACTION_ROWS);
                 let rows = (first..first + TRANSACTION_ROWS).map(|row| (format!("t{first}"), key(row)));
@@ -96,9 +110,12 @@ impl Job {
                 let filter = "PartitionKey eq 'all' and Prop5 eq 'none'";
                 (request::query(account, TABLE, filter, ""), self.entities)
             }
-            Work::Insert | Work::FullScan | Work::Hot => {
-                (request::insert(account, TABLE, &partition, &key(fresh(1))), 1)
-            }
+            Work::Insert
+            | Work::InsertOne
+            | Work::InsertAppend
+            | Work::InsertPieces
+            | Work::FullScan
+            | Work::Hot => (request::insert(account, TABLE, &partition, &key(fresh(1))), 1),
         };
         session.send(request, SUCCESS).await?;
         Ok(Step::Done(operations))
@@ -131,6 +148,14 @@ impl Job {
         Ok(Step::Done(u64::from(status == 204)))
     }
 
+    /// Keys that are not spread: those of one partition, or those that only grow.
+    fn crowded(&self, number: u64) -> (String, String) {
+        match self.work {
+            Work::InsertAppend => (key(number / HOUR_ROWS), key(number)),
+            _ => ("one".to_owned(), scattered(number)),
+        }
+    }
+
     fn partition(&self, row: u64) -> String {
         match self.work {
             Work::Page | Work::ScanNothing | Work::FullScan => "all".to_owned(),
@@ -141,6 +166,11 @@ impl Job {
 
 fn fresh(count: u64) -> u64 {
     NEXT_ROW.fetch_add(count, Ordering::Relaxed)
+}
+
+/// A key whose order has nothing to do with that of the numbers. No two numbers have the same.
+fn scattered(number: u64) -> String {
+    format!("{:016x}", number.wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
 fn key(row: u64) -> String {

@@ -6,7 +6,7 @@ pub mod request;
 
 pub use job::Job;
 
-use crate::contestant::ContestantPlan;
+use crate::contestant::{ContestantPlan, Goal};
 
 /// Response bytes of an entity of a kilobyte.
 pub(crate) const ENTITY_BYTES: usize = 1100;
@@ -14,13 +14,20 @@ pub(crate) const ENTITY_BYTES: usize = 1100;
 pub(crate) const PAGE_ROWS: u64 = 1000;
 const PAGE_BYTES: usize = PAGE_ROWS as usize * ENTITY_BYTES;
 
+/// The variant of the second server of workloads that compare two ways to insert.
+const OTHERWISE: u64 = 1;
+
 /// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Inserts into many partitions.
     Insert,
-    /// Inserts into one partition.
+    /// Inserts into one partition, compared with many (GD-04).
     InsertOne,
+    /// Inserts whose keys only grow, compared with keys that are spread (PT-17).
+    InsertAppend,
+    /// Inserts sent in two pieces without Nagle's algorithm, compared with inserts sent with it (HT-03).
+    InsertPieces,
     /// Replaces existing entities, or inserts them.
     Upsert,
     /// Reads entities by key.
@@ -41,9 +48,11 @@ pub enum Work {
 
 impl Work {
     /// All of them.
-    pub const ALL: [Work; 10] = [
+    pub const ALL: [Work; 12] = [
         Work::Insert,
         Work::InsertOne,
+        Work::InsertAppend,
+        Work::InsertPieces,
         Work::Upsert,
         Work::Get,
         Work::Mix,
@@ -59,6 +68,8 @@ impl Work {
         match self {
             Work::Insert => "insert",
             Work::InsertOne => "insert-one",
+            Work::InsertAppend => "insert-append",
+            Work::InsertPieces => "insert-pieces",
             Work::Upsert => "upsert",
             Work::Get => "get",
             Work::Mix => "mix",
@@ -80,19 +91,64 @@ impl Work {
         }
     }
 
-    /// Who is measured.
+    /// Its title in reports, and what it does.
+    pub fn about(self) -> (&'static str, &'static str) {
+        match self {
+            Work::Insert => {
+                ("Insert", "Inserts entities of 1 KB, each with one request, into a thousand partitions.")
+            }
+            Work::InsertOne => {
+                ("Insert into one partition", "Inserts entities of 1 KB, all connections into one partition.")
+            }
+            Work::InsertAppend => (
+                "Insert with growing keys",
+                "Inserts entities of 1 KB whose keys only grow, like those of a log whose partition is the hour.",
+            ),
+            Work::InsertPieces => (
+                "Insert in two pieces",
+                "Inserts entities of 1 KB from clients that send head and body separately: TCP delays the second piece, unless Nagle's algorithm is off.",
+            ),
+            Work::Upsert => ("Upsert", "Replaces existing entities of 1 KB, chosen at random."),
+            Work::Get => ("Point read", "Reads entities of 1 KB by their keys, chosen at random."),
+            Work::Mix => ("Mix of reads and writes", "Nine point reads to one upsert, on the same entities."),
+            Work::Transaction => (
+                "Transaction of 100",
+                "Inserts a hundred entities of 1 KB into one partition, all or none of them.",
+            ),
+            Work::Page => {
+                ("Page of 1000", "Reads the first 1000 entities of a partition, about a megabyte of JSON.")
+            }
+            Work::ScanNothing => (
+                "Scan that finds nothing",
+                "Examines all entities of a partition with a filter that matches none: the speed of the filter.",
+            ),
+            Work::FullScan => ("Full scan", "One connection reads the whole table, page by page."),
+            Work::Hot => (
+                "One hot entity",
+                "All connections read the same entity and replace it unless it has changed meanwhile. Only replacements count.",
+            ),
+        }
+    }
+
+    /// Who is measured. The variant tells ways to insert apart.
     pub(crate) fn plans(self) -> Vec<ContestantPlan> {
         let limit = match self {
-            Work::Get => Some(ContestantPlan::bare(ENTITY_BYTES, 0.80)),
+            Work::Get => Some(ContestantPlan::bare(ENTITY_BYTES, 0.80).and(Goal::Cpu(1.0 / 1.25))),
             Work::Mix => Some(ContestantPlan::bare(ENTITY_BYTES, 0.75)),
             Work::Insert | Work::InsertOne => Some(ContestantPlan::bare(ENTITY_BYTES, 0.75)),
             Work::Upsert => Some(ContestantPlan::bare(ENTITY_BYTES, 0.70)),
-            Work::Transaction => Some(ContestantPlan::bare(ENTITY_BYTES, 0.50)),
+            Work::Transaction => Some(ContestantPlan::bare(ENTITY_BYTES, 0.50).and(Goal::P99(100))),
             Work::Page | Work::FullScan => Some(ContestantPlan::bare(PAGE_BYTES, 0.60)),
             Work::Hot => Some(ContestantPlan::files("one sync", ENTITY_BYTES, 0.50)),
-            Work::ScanNothing => None,
+            Work::InsertAppend | Work::InsertPieces | Work::ScanNothing => None,
         };
-        [Some(ContestantPlan::ours(0)), Some(ContestantPlan::azurite(0, None)), limit]
+        let other = match self {
+            Work::InsertOne => Some(ContestantPlan::beside("1000 partitions", OTHERWISE)),
+            Work::InsertAppend => Some(ContestantPlan::beside("spread keys", OTHERWISE)),
+            Work::InsertPieces => Some(ContestantPlan::beside("with Nagle", OTHERWISE)),
+            _ => None,
+        };
+        [Some(ContestantPlan::ours(0)), other, Some(ContestantPlan::azurite(0, None)), limit]
             .into_iter()
             .flatten()
             .collect()

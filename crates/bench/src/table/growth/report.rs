@@ -1,11 +1,17 @@
-//! Growth as text, JSON and a small page.
+//! Growth as text, JSON and a page with charts.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
 use super::{Axis, GrowthOperation, GrowthPoint};
+use crate::page::{self, ChartBar};
 use crate::session::now;
+
+/// The size that larger ones are compared with.
+const BASE: u64 = 10_000;
+/// The most that an operation may cost among the most entities, compared with that size.
+const GROWTH_MAX: f64 = 1.3;
 
 /// Everything that a run measured.
 pub struct Growth {
@@ -87,30 +93,79 @@ impl Growth {
         })
     }
 
+    /// The costs at the largest size compared with those at 10⁴, where the caches hold everything.
+    pub fn goals(&self) -> String {
+        let mut out = String::new();
+        for (operation, ratio) in self.grown() {
+            let _ = writeln!(
+                out,
+                "{:<12} cost among the most entities / among {BASE}: {ratio:.2}; goal: at most {GROWTH_MAX}, {}",
+                operation.name(),
+                if ratio <= GROWTH_MAX { "met" } else { "missed" }
+            );
+        }
+        out
+    }
+
+    fn grown(&self) -> impl Iterator<Item = (GrowthOperation, f64)> {
+        GrowthOperation::ALL.into_iter().filter_map(|operation| {
+            let line = self.line(Axis::Entities, operation);
+            let base = line.iter().find(|point| point.size == BASE)?;
+            let last = line.last().filter(|point| point.size > BASE)?;
+            Some((operation, times(last, base)))
+        })
+    }
+
     /// A page with a chart for each operation and axis.
     pub fn html(&self) -> String {
-        let mut out = String::from(
-            "<!doctype html><meta charset=utf-8><title>lazuli bench --growth</title><style>body{font:15px sans-serif;max-width:50em;margin:2em auto}td,th{padding:.1em .8em .1em 0;text-align:right}.b{background:#1e4bb8;height:.8em;min-width:1px}td.c{width:16em}</style><h1>lazuli bench --growth</h1><p>Processor time of the server for each operation; a flat chart is a good one.</p>",
-        );
-        for (axis, operation, line) in self.lines() {
-            let top = line.iter().map(|point| point.cpu_micros).fold(1e-9, f64::max);
+        let mut body = String::new();
+        for (operation, ratio) in self.grown() {
+            if body.is_empty() {
+                body += "<h2>Targets</h2><div class=wide><table><tr><th>operation<th>most entities compared with 10,000<th>target<th>";
+            }
+            let class = if ratio <= GROWTH_MAX { "met" } else { "missed" };
             let _ = write!(
-                out,
-                "<h2>{} by {axis}</h2><table><tr><th>{axis}<th><th>CPU µs<th>p50 µs<th>p99 µs",
+                body,
+                "<tr><td>{}<td>{ratio:.2} times the CPU time<td>at most {GROWTH_MAX} times<td><span class={class}>{class}</span>",
                 operation.name()
             );
-            for point in line {
-                let width = (point.cpu_micros / top * 100.0).round();
+        }
+        if !body.is_empty() {
+            body += "</table></div>";
+        }
+        for (axis, operation, line) in self.lines() {
+            let labels: Vec<String> = line.iter().map(|point| page::number(point.size as f64)).collect();
+            let bars: Vec<ChartBar<'_>> = line
+                .iter()
+                .zip(&labels)
+                .map(|(point, label)| ChartBar { label, value: point.cpu_micros, is_ours: true })
+                .collect();
+            let _ = write!(
+                body,
+                "<section><h2>{} by {axis}</h2><p>{}</p><h3>CPU time of the server per operation, by number of {axis}</h3>{}",
+                operation.name(),
+                operation.about(),
+                page::bars(&bars, &[], |micros| format!("{micros:.1} µs"))
+            );
+            body +=
+                "<div class=wide><table><tr><th>size<th>per second<th>median time<th>99 % within<th>memory";
+            for (point, label) in line.iter().zip(&labels) {
                 let _ = write!(
-                    out,
-                    "<tr><td>{}<td class=c><div class=b style=\"width:{width}%\"></div><td>{:.1}<td>{}<td>{}",
-                    point.size, point.cpu_micros, point.p50_micros, point.p99_micros
+                    body,
+                    "<tr><td>{label}<td>{}<td>{}<td>{}<td>{:.0} MB",
+                    page::number(point.rate),
+                    page::time(point.p50_micros),
+                    page::time(point.p99_micros),
+                    point.memory_bytes as f64 / 1e6
                 );
             }
-            out += "</table>";
+            body += "</table></div></section>";
         }
-        let _ = write!(out, "<p>{} connections, {}</p>", self.connections, now());
-        out
+        let introduction = format!(
+            "<p>What an operation costs the server as its tables grow. Bars of the same length are good: the size does not matter.</p><p>{} connections, entities of 1 KB, {} s per bar.</p>",
+            self.connections, self.slice_seconds
+        );
+        page::page("Lazuli benchmark: growth", &introduction, &body)
     }
 }
 
@@ -141,6 +196,30 @@ mod tests {
         };
         assert!(growth.text().contains("10000 get") && growth.text().contains("1.50"), "{}", growth.text());
         assert_eq!(growth.json()["points"][1]["size"], 10_000);
-        assert!(growth.html().contains("get by entities"));
+        let page = growth.html();
+        assert!(page.contains("get by entities") && page.contains("15.0 µs"), "{page}");
+    }
+
+    #[test]
+    fn costs_are_compared_with_those_at_ten_thousand() {
+        let point = |size, cpu_micros| GrowthPoint {
+            axis: Axis::Entities,
+            size,
+            operation: GrowthOperation::Get,
+            rate: 1.0,
+            cpu_micros,
+            p50_micros: 1,
+            p99_micros: 2,
+            memory_bytes: 3,
+        };
+        let mut growth = Growth {
+            points: vec![point(1_000, 5.0), point(10_000, 10.0), point(1_000_000, 14.0)],
+            slice_seconds: 1.0,
+            connections: 1,
+        };
+        assert!(growth.goals().contains("1.40; goal: at most 1.3, missed"), "{}", growth.goals());
+        assert!(growth.html().contains("1.40 times"));
+        growth.points.truncate(2);
+        assert_eq!(growth.goals(), "");
     }
 }
