@@ -11,11 +11,12 @@ use lazuli_server::{Config, Directory, Endpoint, State};
 use lazuli_service::Options;
 
 use crate::engine::Line;
+use crate::rng::SharedRng;
 use crate::time::pass;
 use crate::world::World;
 
-/// How often each kind of background work runs, in milliseconds.
-const ROUNDS_EVERY: u64 = 5000;
+/// The longest pause between two rounds of each kind of background work, in milliseconds. Every pause is drawn from the seed.
+const PAUSE_MAX: u64 = 20_000;
 /// Time after which a query returns the rows found so far.
 const QUERY_TIME_MAX: Duration = Duration::from_secs(5);
 
@@ -34,8 +35,9 @@ impl Front {
         let line = handle.line();
         let engine: Arc<dyn Engine> = Arc::new(handle);
         let time = world.time;
+        let skew = world.draw_skew();
         let options = Options {
-            clock: time.clock(),
+            clock: time.skewed_clock(skew),
             elapsed: Arc::new(move || Duration::from_millis(time.milliseconds())),
             query_time_max: QUERY_TIME_MAX,
             name_hold: Duration::ZERO,
@@ -49,7 +51,7 @@ impl Front {
         let accounts = state.service().accounts();
         state.directory().refresh(&accounts).await.map_err(|error| error.to_string())?;
         let admin = Admin::new(state.clone()).map_err(|error| error.to_string())?;
-        keep_sweeping(&state, &line);
+        keep_sweeping(&state, &line, &world.rng);
         let endpoints = Service::ALL.map(|service| Endpoint::new(state.clone(), service));
         Ok(Self { endpoints, admin, line })
     }
@@ -66,35 +68,35 @@ impl Front {
 }
 
 /// The background work of a server. It ends with the simulation, or hangs when the server has crashed.
-fn keep_sweeping(state: &Arc<State>, line: &Line) {
+fn keep_sweeping(state: &Arc<State>, line: &Line, rng: &SharedRng) {
     let mut sweep = state.service().sweep();
     if let Some(blobs) = state.blobs() {
         sweep = sweep.with_release(Arc::new(blobs.clone()));
         let (mut reclaim, mut copies) = (blobs.reclaim(), blobs.copies());
-        let held = line.clone();
+        let (held, pauses) = (line.clone(), rng.clone());
         tokio::spawn(async move {
             loop {
                 held.hold().await;
                 // A round that failed is repeated; only what is left at the end counts.
                 let _ = reclaim.round().await;
-                pass(ROUNDS_EVERY).await;
+                pass(1 + pauses.below(PAUSE_MAX)).await;
             }
         });
-        let held = line.clone();
+        let (held, pauses) = (line.clone(), rng.clone());
         tokio::spawn(async move {
             loop {
                 held.hold().await;
                 let _ = copies.round().await;
-                pass(ROUNDS_EVERY / 4).await;
+                pass(1 + pauses.below(PAUSE_MAX)).await;
             }
         });
     }
-    let held = line.clone();
+    let (held, pauses) = (line.clone(), rng.clone());
     tokio::spawn(async move {
         loop {
             held.hold().await;
             let _ = sweep.round().await;
-            pass(ROUNDS_EVERY).await;
+            pass(1 + pauses.below(PAUSE_MAX)).await;
         }
     });
 }

@@ -11,6 +11,7 @@ use lazuli_probe::{Request, Signer};
 use lazuli_protocol::Head;
 use lazuli_protocol::auth::AccountKey;
 use lazuli_protocol::http::head::Field;
+use lazuli_protocol::http::response::ResponseField;
 use lazuli_server::http::{Body, Peer, Reading, Reply};
 use tokio::time::timeout;
 
@@ -19,6 +20,8 @@ use crate::rng::SharedRng;
 use crate::time::pass;
 use crate::world::World;
 
+/// The address of every server, as clients write it.
+pub const AUTHORITY: &str = "127.0.0.1:10000";
 /// A client waits this long for a response, unless it gives up early. Longer than any request takes.
 const TIMEOUT: Duration = Duration::from_secs(100);
 /// The same for a client that gives up early, in milliseconds.
@@ -46,6 +49,8 @@ pub struct Got {
     pub status: u16,
     /// The error.
     pub error: Option<ErrorCode>,
+    /// Its header fields.
+    pub fields: Vec<ResponseField>,
     /// The body, streamed content included.
     pub body: Bytes,
     /// The streamed content ended before its announced length.
@@ -80,6 +85,12 @@ impl RequestOutcome {
         }
     }
 
+    /// The value of a header field.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let RequestOutcome::Got(got) = self else { return None };
+        got.fields.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_ref())
+    }
+
     /// The outcome of a change.
     pub fn fate(&self) -> Fate {
         match self {
@@ -94,23 +105,28 @@ impl RequestOutcome {
 
 impl World {
     /// Sends a request, signed with a key in Base64, and waits for the outcome.
-    pub async fn send(
-        &self,
-        service: Service,
-        account: &str,
-        key: &str,
-        mut request: Request,
-    ) -> RequestOutcome {
-        request = request.with("Host", "127.0.0.1:10000");
+    pub async fn send(&self, service: Service, account: &str, key: &str, request: Request) -> RequestOutcome {
+        let mut request = request.with("Host", AUTHORITY);
         if let Some(key) = AccountKey::from_base64(key) {
             Signer::new(service, account, key).sign(&mut request, self.time.now());
         }
+        self.deliver(service, request).await
+    }
+
+    /// Sends a request whose signature is in its URL, and waits for the outcome.
+    pub async fn send_unsigned(&self, service: Service, request: Request) -> RequestOutcome {
+        self.deliver(service, request.with("Host", AUTHORITY)).await
+    }
+
+    async fn deliver(&self, service: Service, request: Request) -> RequestOutcome {
         self.travel().await;
         let number = self.any_front();
         let Some(front) = self.fronts()[number].clone() else { return RequestOutcome::NotSent };
         let rng = self.rng.clone();
         // Ids and receipts of messages are random, and differ between two runs of the same seed.
+        // Signatures in URLs are long, and say nothing.
         let target = request.target.split("/messages/").next().unwrap_or_default();
+        let target = target.split("&sig=").next().unwrap_or_default();
         let name = format!("{} {target} to {number}", request.method);
         let exchange = tokio::spawn(async move { exchange(&front, service, &request, rng).await });
         let got = self.wait(exchange).await;
@@ -127,7 +143,7 @@ impl World {
         let name = format!("{method} {path} to admin of {number}");
         let call = tokio::spawn(async move {
             let (status, value) = front.admin.call(method, &path, body.as_bytes()).await;
-            Got { status, error: None, body: value.to_string().into(), is_broken: false }
+            Got { status, error: None, fields: Vec::new(), body: value.to_string().into(), is_broken: false }
         });
         let got = self.wait(call).await;
         self.travel().await;
@@ -171,8 +187,13 @@ async fn exchange(front: &Arc<Front>, service: Service, request: &Request, rng: 
     let peer = Peer { address: (Ipv4Addr::LOCALHOST, 40_000).into(), is_tls: false };
     let mut body = Arriving { rest: request.body.clone().into(), rng: rng.clone() };
     let Reply { response, content } = front.endpoint(service).respond(&head, peer, &mut body).await;
-    let mut got =
-        Got { status: response.status, error: response.error, body: response.body.into(), is_broken: false };
+    let mut got = Got {
+        status: response.status,
+        error: response.error,
+        fields: response.fields,
+        body: response.body.into(),
+        is_broken: false,
+    };
     if let Some(mut content) = content {
         let mut whole = Vec::new();
         loop {

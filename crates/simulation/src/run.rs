@@ -19,6 +19,8 @@ use crate::world::World;
 const CHURNING: [&str; 2] = ["churna", "churnb"];
 /// Clients of rows, of blobs, and of each churning account.
 const CLIENTS: usize = 3;
+/// Clients of scans, of leases, and of snapshots and copies.
+const CLIENTS_FEW: usize = 2;
 /// After the last fault, background work has this time to finish, in milliseconds.
 const CALM_TIME: u64 = 300_000;
 /// Bytes of rows that are checked at a time.
@@ -72,7 +74,8 @@ pub async fn run(seed: u64, settings: Settings) -> SimulationReport {
     };
     let core = Arc::new(Core::new(servers > 1, faults, rng.clone(), time));
     let world = Arc::new(World::new(rng, trace, time, core, servers));
-    world.trace.note(format_args!("seed {seed}, {servers} servers, {faults:?}"));
+    let skew = world.skew_max;
+    world.trace.note(format_args!("seed {seed}, {servers} servers, {faults:?}, clocks differ by {skew} ms"));
     for number in 0..servers {
         actors::start(&world, number).await;
     }
@@ -105,6 +108,14 @@ async fn play(world: &Arc<World>, steps: u32) {
         actors.push(spawn(actors::use_rows(Arc::clone(world), client, CLIENTS, steps)));
         actors.push(spawn(actors::use_blobs(Arc::clone(world), client, CLIENTS, steps)));
         actors.push(spawn(actors::use_queue(Arc::clone(world), steps)));
+    }
+    // These are rarer: a run stays short, and every kind meets every other in some of them.
+    actors.push(spawn(actors::change_policy(Arc::clone(world), steps / 2)));
+    actors.push(spawn(actors::use_policy(Arc::clone(world), steps / 2)));
+    for client in 0..CLIENTS_FEW {
+        actors.push(spawn(actors::use_scans(Arc::clone(world), client, CLIENTS_FEW, steps)));
+        actors.push(spawn(actors::use_lease(Arc::clone(world), steps / 2)));
+        actors.push(spawn(actors::use_derived(Arc::clone(world), client, CLIENTS, steps)));
     }
     for actor in actors {
         if let Err(error) = actor.await {

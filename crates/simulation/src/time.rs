@@ -38,7 +38,12 @@ impl Time {
 
     /// The clock for an engine.
     pub fn clock(self) -> Clock {
-        Clock::new(move || self.ticks())
+        self.skewed_clock(0)
+    }
+
+    /// A clock that is ahead by this many milliseconds.
+    pub fn skewed_clock(self, ahead: u64) -> Clock {
+        Clock::new(move || self.ticks() + ahead * TICKS_PER_MILLISECOND)
     }
 }
 

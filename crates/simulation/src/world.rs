@@ -10,6 +10,9 @@ use crate::rng::SharedRng;
 use crate::time::Time;
 use crate::trace::Trace;
 
+/// The largest difference between the clocks of two servers, in milliseconds.
+const SKEW_MAX: u64 = 3000;
+
 /// The state that all parts of a simulation share.
 pub struct World {
     /// Random choices.
@@ -23,11 +26,14 @@ pub struct World {
     ledger: Mutex<Ledger>,
     fronts: Mutex<Vec<Option<Arc<Front>>>>,
     is_calm: AtomicBool,
+    /// How far the clocks of two servers may differ, in milliseconds.
+    pub skew_max: u64,
 }
 
 impl World {
-    /// A world in which no server runs yet.
+    /// A world in which no server runs yet. The clocks of servers that share an engine differ in half of all worlds.
     pub fn new(rng: SharedRng, trace: Trace, time: Time, core: Arc<Core>, fronts: usize) -> Self {
+        let skew_max = if fronts > 1 && rng.chance(500) { rng.below(SKEW_MAX) } else { 0 };
         Self {
             rng,
             trace,
@@ -36,7 +42,19 @@ impl World {
             ledger: Mutex::default(),
             fronts: Mutex::new(vec![None; fronts]),
             is_calm: AtomicBool::new(false),
+            skew_max,
         }
+    }
+
+    /// How far the clock of a server that starts now is ahead, in milliseconds.
+    pub fn draw_skew(&self) -> u64 {
+        if self.skew_max == 0 { 0 } else { self.rng.below(self.skew_max) }
+    }
+
+    /// How long something that was granted for this many seconds lasts at least, in milliseconds: the server that grants it
+    /// and the one that ends it may have different clocks.
+    pub fn certain_time(&self, seconds: u64) -> u64 {
+        (seconds * 1000).saturating_sub(self.skew_max)
     }
 
     /// What must be true.

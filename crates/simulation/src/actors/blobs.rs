@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_model::Service;
+use lazuli_probe::Request;
 
 use super::{SETTLED_AFTER, STEADY, request};
 use crate::network::{Fate, Got, RequestOutcome};
@@ -17,8 +18,7 @@ const WORD_BYTES: usize = 8;
 
 /// Writes one blob and reads all of them, `steps` times in all.
 pub async fn use_blobs(world: Arc<World>, client: usize, clients: usize, steps: u32) {
-    let create = || request("PUT", format!("/{STEADY}/things?restype=container"), VERSION);
-    world.set_up(Service::Blob, create).await;
+    world.set_up(Service::Blob, container).await;
     for _ in 0..steps {
         world.rest().await;
         if world.rng.chance(500) {
@@ -30,7 +30,12 @@ pub async fn use_blobs(world: Arc<World>, client: usize, clients: usize, steps: 
     }
 }
 
-fn name_of(client: usize) -> String {
+/// Creates the container of the blobs.
+pub(super) fn container() -> Request {
+    request("PUT", format!("/{STEADY}/things?restype=container"), VERSION)
+}
+
+pub(super) fn name_of(client: usize) -> String {
     format!("blob b{client}")
 }
 
@@ -50,7 +55,8 @@ async fn write_blob(world: &World, client: usize) {
     let number = world.ledger().registers.begin(&name, !is_deletion);
     let outcome = if is_deletion {
         let access = world.steady().await;
-        world.send_as(&access, Service::Blob, request("DELETE", target, VERSION)).await
+        let delete = request("DELETE", target, VERSION).with("x-ms-delete-snapshots", "include");
+        world.send_as(&access, Service::Blob, delete).await
     } else if world.rng.chance(500) {
         let access = world.steady().await;
         let put = request("PUT", target, VERSION).with("x-ms-blob-type", "BlockBlob");
@@ -127,7 +133,7 @@ pub async fn read_blob(world: &World, client: usize) -> Option<()> {
 }
 
 /// The number of the write that left this content, if it is complete.
-fn number_of(body: &[u8]) -> Option<u64> {
+pub(super) fn number_of(body: &[u8]) -> Option<u64> {
     let first = std::str::from_utf8(body.get(..WORD_BYTES)?).ok()?;
     let number: u64 = first.parse().ok()?;
     (body == content_of(number).as_bytes()).then_some(number)

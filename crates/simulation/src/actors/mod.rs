@@ -4,15 +4,23 @@ mod accounts;
 mod blobs;
 mod churn;
 mod crashes;
+mod derived;
+mod leases;
+mod policies;
 mod queues;
 mod rows;
+mod scans;
 
 pub use accounts::administer;
 pub use blobs::{read_blob, use_blobs};
 pub use churn::create_and_delete;
 pub use crashes::{crash_and_restart, restart, start};
+pub use derived::use_derived;
+pub use leases::use_lease;
+pub use policies::{change_policy, use_policy};
 pub use queues::{drain, use_queue};
-pub use rows::{read_pair, use_rows};
+pub use rows::{read_pair, use_rows, use_rows_table};
+pub use scans::use_scans;
 
 use lazuli_model::Service;
 use lazuli_probe::Request;
@@ -60,7 +68,8 @@ impl World {
         for _ in 0..ATTEMPTS_MAX {
             let access = self.steady().await;
             let status = self.send_as(&access, service, request()).await.status();
-            if matches!(status, 201 | 204 | 409) {
+            // 412: it exists, and somebody has its lease.
+            if matches!(status, 201 | 204 | 409 | 412) {
                 return;
             }
             pass(500).await;

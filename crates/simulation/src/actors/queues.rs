@@ -48,7 +48,7 @@ async fn consume(world: &World) {
             // It becomes visible again by itself.
             0..3 => {}
             3 => {
-                pass(world.rng.below(2 * message.hold.time)).await;
+                pass(world.rng.below(1 + 2 * message.hold.time)).await;
                 delete(world, &message).await;
             }
             _ => delete(world, &message).await,
@@ -62,7 +62,7 @@ async fn get(world: &World, count: u64, seconds: u64) -> Option<Vec<Held>> {
     let target = format!("/{STEADY}/work/messages?numofmessages={count}&visibilitytimeout={seconds}");
     let from = world.time.milliseconds();
     let outcome = world.send_as(&access, Service::Queue, request("GET", target, VERSION)).await;
-    let hold = Hold { from, got: world.time.milliseconds(), time: seconds * 1000 };
+    let hold = Hold { from, got: world.time.milliseconds(), time: world.certain_time(seconds) };
     if outcome.status() == 404 {
         world.trace.fail("the queue has disappeared".into());
     }

@@ -14,11 +14,7 @@ const BOUNDARY: &str = "multipart/mixed; boundary=batch_1";
 
 /// Writes one pair and reads all of them, `steps` times in all.
 pub async fn use_rows(world: Arc<World>, client: usize, clients: usize, steps: u32) {
-    let create = || {
-        let create = request("POST", format!("/{}/Tables", super::STEADY), VERSION);
-        create.with("Prefer", "return-no-content").json("{\"TableName\":\"Rows\"}")
-    };
-    world.set_up(Service::Table, create).await;
+    use_rows_table(&world).await;
     for _ in 0..steps {
         world.rest().await;
         if world.rng.chance(450) {
@@ -28,6 +24,15 @@ pub async fn use_rows(world: Arc<World>, client: usize, clients: usize, steps: u
             read_pair(&world, other).await;
         }
     }
+}
+
+/// Creates the table of the pairs, unless it exists.
+pub async fn use_rows_table(world: &World) {
+    let create = || {
+        let create = request("POST", format!("/{}/Tables", super::STEADY), VERSION);
+        create.with("Prefer", "return-no-content").json("{\"TableName\":\"Rows\"}")
+    };
+    world.set_up(Service::Table, create).await;
 }
 
 fn name_of(client: usize) -> String {

@@ -4,11 +4,17 @@
 //! last acknowledged write before the read and the last write that was begun when the read ended.
 
 mod accounts;
+mod derived;
+mod leases;
 mod messages;
+mod policies;
 mod registers;
 
 pub use accounts::{AccountAccess, AccountLedger};
+pub use derived::DerivedLedger;
+pub use leases::LeaseLedger;
 pub use messages::{Hold, Messages};
+pub use policies::{PolicyAccess, PolicyLedger};
 pub use registers::Registers;
 
 /// The result of a check: what is wrong, if anything.
@@ -23,4 +29,10 @@ pub struct Ledger {
     pub registers: Registers,
     /// Messages.
     pub messages: Messages,
+    /// Snapshots and copies of blobs.
+    pub derived: DerivedLedger,
+    /// The lease of a blob.
+    pub leases: LeaseLedger,
+    /// The access policy of a table.
+    pub policies: PolicyLedger,
 }

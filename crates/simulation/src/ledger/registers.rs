@@ -46,6 +46,17 @@ impl Registers {
         writes.iter().rposition(|write| write.fate == Some(Fate::Applied)).unwrap_or(0) as u64
     }
 
+    /// The number of the last write that was begun.
+    pub fn last(&self, name: &str) -> u64 {
+        self.0.get(name).map_or(0, |writes| writes.len() as u64 - 1)
+    }
+
+    /// Was a deletion begun since write `floor`, or is it that write?
+    pub fn may_be_deleted_since(&self, name: &str, floor: u64) -> bool {
+        let writes = self.0.get(name).map(Vec::as_slice).unwrap_or_default();
+        writes.iter().skip(floor as usize).any(|write| !write.is_present)
+    }
+
     /// Checks what a read that began at `floor` has seen: the number of a write, or no value.
     pub fn check(&self, name: &str, floor: u64, seen: Option<u64>) -> Checked {
         let Some(writes) = self.0.get(name) else { return Ok(()) };
