@@ -32,12 +32,12 @@ async fn make_snapshot(world: &World, of: usize) {
     let floor = world.ledger().registers.floor(&name);
     let access = world.steady().await;
     let make = request("PUT", format!("/{STEADY}/things/b{of}?comp=snapshot"), VERSION);
-    let answer = world.send_as(&access, Service::Blob, make).await;
-    if answer.status() == 404 {
+    let outcome = world.send_as(&access, Service::Blob, make).await;
+    if outcome.status() == 404 {
         let checked = world.ledger().registers.check(&name, floor, None);
         world.expect(checked);
     }
-    if let (201, Some(snapshot)) = (answer.status(), answer.header("x-ms-snapshot")) {
+    if let (201, Some(snapshot)) = (outcome.status(), outcome.header("x-ms-snapshot")) {
         let mut ledger = world.ledger();
         let last = ledger.registers.last(&name);
         ledger.derived.snapshot(&name, snapshot, floor, last);
@@ -50,15 +50,15 @@ async fn read_snapshot(world: &World, of: usize) {
     let Some((snapshot, floor)) = world.rng.pick(&snapshots) else { return };
     let access = world.steady().await;
     let target = format!("/{STEADY}/things/b{of}?snapshot={}", snapshot.replace(':', "%3A"));
-    let answer = world.send_as(&access, Service::Blob, request("GET", target, VERSION)).await;
-    match shown(&answer) {
+    let outcome = world.send_as(&access, Service::Blob, request("GET", target, VERSION)).await;
+    match shown(&outcome) {
         Some(Ok(number)) => {
             let checked = world.ledger().derived.check_snapshot(&name, snapshot, number);
             world.expect(checked);
         }
         Some(Err(body)) => world.trace.fail(format!("snapshot {snapshot} of {name} is torn: {body}")),
         // A deletion takes the snapshots with it.
-        None if answer.status() == 404 && !world.ledger().registers.may_be_deleted_since(&name, *floor) => {
+        None if outcome.status() == 404 && !world.ledger().registers.may_be_deleted_since(&name, *floor) => {
             world.trace.fail(format!("snapshot {snapshot} of {name} is lost"));
         }
         None => {}
@@ -72,9 +72,9 @@ async fn make_copy(world: &World, client: usize, of: usize) {
     let access = world.steady().await;
     let make = request("PUT", format!("/{STEADY}/things/{copy}"), VERSION)
         .with("x-ms-copy-source", format!("http://{AUTHORITY}/{STEADY}/things/b{of}"));
-    let answer = world.send_as(&access, Service::Blob, make).await;
-    let is_done = answer.header("x-ms-copy-status") == Some("success");
-    let fate = match answer.fate() {
+    let outcome = world.send_as(&access, Service::Blob, make).await;
+    let is_done = outcome.header("x-ms-copy-status") == Some("success");
+    let fate = match outcome.fate() {
         Fate::Applied if !is_done => Fate::Unknown,
         fate => fate,
     };
@@ -94,19 +94,19 @@ async fn read_copy(world: &World, client: usize) {
     let floor = world.ledger().derived.copy_floor(&copy);
     let access = world.steady().await;
     let get = request("GET", format!("/{STEADY}/things/{copy}"), VERSION);
-    let answer = world.send_as(&access, Service::Blob, get).await;
-    let checked = match shown(&answer) {
+    let outcome = world.send_as(&access, Service::Blob, get).await;
+    let checked = match shown(&outcome) {
         Some(Ok(number)) => world.ledger().derived.check_copy(&copy, floor, Some(number)),
         Some(Err(body)) => Err(format!("{copy} is torn: {body}")),
-        None if answer.status() == 404 => world.ledger().derived.check_copy(&copy, floor, None),
+        None if outcome.status() == 404 => world.ledger().derived.check_copy(&copy, floor, None),
         None => Ok(()),
     };
     world.expect(checked);
 }
 
 /// The number of the write that a response shows, or its body if that is not the content of a write. `None` if it shows no blob.
-fn shown(answer: &RequestOutcome) -> Option<Result<u64, String>> {
-    match answer {
+fn shown(outcome: &RequestOutcome) -> Option<Result<u64, String>> {
+    match outcome {
         RequestOutcome::Got(Got { status: 200, body, is_broken: false, .. }) => {
             Some(number_of(body).ok_or_else(|| String::from_utf8_lossy(body).into_owned()))
         }

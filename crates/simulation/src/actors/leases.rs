@@ -47,8 +47,8 @@ async fn acquire(world: &World) -> Option<(String, usize)> {
         .with("x-ms-lease-duration", seconds.to_string())
         .with("x-ms-proposed-lease-id", lease.clone());
     let from = world.time.milliseconds();
-    let answer = world.send_as(&access, Service::Blob, acquire).await;
-    if answer.status() != 201 {
+    let outcome = world.send_as(&access, Service::Blob, acquire).await;
+    if outcome.status() != 201 {
         return None;
     }
     let hold = Hold { from, got: world.time.milliseconds(), time: world.certain_time(seconds) };
@@ -59,10 +59,10 @@ async fn acquire(world: &World) -> Option<(String, usize)> {
 
 async fn use_and_release(world: &World, lease: &str, number: usize) {
     pass(world.rng.below(20_000)).await;
-    let answer = write(world, Some(lease)).await;
+    let outcome = write(world, Some(lease)).await;
     let now = world.time.milliseconds();
-    if matches!(answer.status(), 409 | 412) && world.ledger().leases.holds(number, now) {
-        world.trace.fail(format!("the holder of the lease cannot write: {}", answer.status()));
+    if matches!(outcome.status(), 409 | 412) && world.ledger().leases.holds(number, now) {
+        world.trace.fail(format!("the holder of the lease cannot write: {}", outcome.status()));
     }
     // Some leases end by themselves.
     if world.rng.chance(600) {
@@ -77,9 +77,9 @@ async fn use_and_release(world: &World, lease: &str, number: usize) {
 
 async fn write_without_lease(world: &World) {
     let from = world.time.milliseconds();
-    let answer = write(world, None).await;
+    let outcome = write(world, None).await;
     let now = world.time.milliseconds();
-    if answer.status() == 201 && world.ledger().leases.is_held(from, now) {
+    if outcome.status() == 201 && world.ledger().leases.is_held(from, now) {
         world.trace.fail("a blob was changed without its lease".into());
     }
 }

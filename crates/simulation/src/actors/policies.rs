@@ -28,8 +28,8 @@ pub async fn change_policy(world: Arc<World>, steps: u32) {
         world.ledger().policies.begin();
         let target = format!("/{STEADY}/Rows?comp=acl");
         let set = request("PUT", target, VERSION).with("Content-Type", "application/xml").body(body);
-        let answer = world.send_as(&access, Service::Table, set).await;
-        let fate = answer.fate();
+        let outcome = world.send_as(&access, Service::Table, set).await;
+        let fate = outcome.fate();
         world.ledger().policies.settle(fate, exists);
         if fate == Fate::Unknown {
             pass(SETTLED_AFTER).await;
@@ -52,9 +52,9 @@ pub async fn use_policy(world: Arc<World>, steps: u32) {
         let target = format!("/{STEADY}/Rows()?$filter=PartitionKey%20eq%20'p0'&{token}");
         let query = request("GET", target, VERSION).with("Accept", "application/json;odata=nometadata");
         let policy = world.ledger().policies.access();
-        let answer = world.send_unsigned(Service::Table, query).await;
+        let outcome = world.send_unsigned(Service::Table, query).await;
         let has_key = world.ledger().accounts.is_stable(&access);
-        let checked = world.ledger().policies.check(policy, answer.status(), has_key);
+        let checked = world.ledger().policies.check(policy, outcome.status(), has_key);
         world.expect(checked);
     }
 }

@@ -50,9 +50,9 @@ async fn write_row(world: &World, client: usize) {
         request("PUT", target, VERSION).json(format!("{{\"Number\":{number}}}"))
     };
     let access = world.steady().await;
-    let answer = world.send_as(&access, Service::Table, change).await;
+    let outcome = world.send_as(&access, Service::Table, change).await;
     // A row that does not exist counts as deleted.
-    let fate = if is_deletion && answer.status() == 404 { Fate::Applied } else { answer.fate() };
+    let fate = if is_deletion && outcome.status() == 404 { Fate::Applied } else { outcome.fate() };
     world.ledger().registers.settle(&name, number, fate);
     if fate == Fate::Unknown {
         pass(SETTLED_AFTER).await;
@@ -87,14 +87,14 @@ async fn all_pages(world: &World) -> Option<Vec<(String, String, u64)>> {
         let access = world.steady().await;
         let target = format!("/{STEADY}/Many()?$top={PAGE_ROWS}{after}");
         let query = request("GET", target, VERSION).with("Accept", "application/json;odata=nometadata");
-        let answer = world.send_as(&access, Service::Table, query).await;
-        if answer.status() != 200 {
+        let outcome = world.send_as(&access, Service::Table, query).await;
+        if outcome.status() != 200 {
             return None;
         }
-        rows.extend(rows_of(&answer));
-        let Some(partition) = answer.header("x-ms-continuation-NextPartitionKey") else { return Some(rows) };
+        rows.extend(rows_of(&outcome));
+        let Some(partition) = outcome.header("x-ms-continuation-NextPartitionKey") else { return Some(rows) };
         after = format!("&NextPartitionKey={}", escaped(partition));
-        if let Some(row) = answer.header("x-ms-continuation-NextRowKey") {
+        if let Some(row) = outcome.header("x-ms-continuation-NextRowKey") {
             after.push_str(&format!("&NextRowKey={}", escaped(row)));
         }
     }
@@ -102,8 +102,8 @@ async fn all_pages(world: &World) -> Option<Vec<(String, String, u64)>> {
     None
 }
 
-fn rows_of(answer: &RequestOutcome) -> Vec<(String, String, u64)> {
-    let text = answer.text();
+fn rows_of(outcome: &RequestOutcome) -> Vec<(String, String, u64)> {
+    let text = outcome.text();
     let field = |part: &str, name: &str| {
         let rest = part.split(&format!("\"{name}\":")).nth(1)?;
         Some(rest.trim_start_matches('"').split(['"', ',', '}']).next()?.to_owned())
