@@ -4,6 +4,7 @@
 //!   (workloads whose data has a property that no moment may break).
 //! - `queue`: concurrent clients of a queue, checked for messages with two holders and messages that are lost.
 //! - `blob`: histories of concurrent clients with conditions and leases.
+//! - `mixed`: histories of accounts, keys, policies, tables and scans.
 //! - [`soak`]: hours of mixed work with restarts; nothing may grow that should not.
 //! - [`linear`]: records histories of concurrent clients and looks for an order that explains them.
 //!
@@ -15,6 +16,7 @@
 pub mod blob;
 pub mod caller;
 pub mod linear;
+pub mod mixed;
 pub mod queue;
 pub mod random;
 pub mod soak;

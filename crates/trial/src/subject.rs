@@ -10,7 +10,8 @@ use lazuli_engine::memory::Memory;
 use lazuli_engine::{Clock, Engine};
 use lazuli_model::Service;
 use lazuli_server::accounts::GivenAccount;
-use lazuli_server::{Config, Running};
+use lazuli_server::config::AdminPort;
+use lazuli_server::{Config, Running, admin};
 use lazuli_store::{Options, Store};
 use tempfile::TempDir;
 
@@ -36,11 +37,17 @@ pub trait Subject {
     fn may_apply_late(&self) -> bool {
         false
     }
+
+    /// The file with the address and the token of the admin listener, if there is one. A restart replaces it.
+    fn admin_file(&self) -> Option<PathBuf> {
+        None
+    }
 }
 
 /// A server in this process on an engine in memory, which outlives the server.
 pub struct InMemory {
     engine: Arc<Memory>,
+    folder: TempDir,
     running: Option<Running>,
 }
 
@@ -48,8 +55,9 @@ impl InMemory {
     /// Starts one.
     pub async fn start() -> Result<Self, String> {
         let engine = Arc::new(Memory::new(Clock::system()));
-        let running = Some(start(engine.clone()).await?);
-        Ok(Self { engine, running })
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let running = Some(start(engine.clone(), folder.path()).await?);
+        Ok(Self { engine, folder, running })
     }
 }
 
@@ -60,8 +68,12 @@ impl Subject for InMemory {
 
     async fn restart(&mut self, _: End) -> Result<(), String> {
         stop(self.running.take()).await?;
-        self.running = Some(start(self.engine.clone()).await?);
+        self.running = Some(start(self.engine.clone(), self.folder.path()).await?);
         Ok(())
+    }
+
+    fn admin_file(&self) -> Option<PathBuf> {
+        Some(self.folder.path().join(admin::FILE))
     }
 }
 
@@ -75,7 +87,7 @@ impl Durable {
     /// Starts one with its data in a temporary folder.
     pub async fn start() -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let running = Some(start(open(folder.path())?).await?);
+        let running = Some(start(open(folder.path())?, folder.path()).await?);
         Ok(Self { folder, running })
     }
 }
@@ -87,8 +99,12 @@ impl Subject for Durable {
 
     async fn restart(&mut self, _: End) -> Result<(), String> {
         stop(self.running.take()).await?;
-        self.running = Some(start(open(self.folder.path())?).await?);
+        self.running = Some(start(open(self.folder.path())?, self.folder.path()).await?);
         Ok(())
+    }
+
+    fn admin_file(&self) -> Option<PathBuf> {
+        Some(self.folder.path().join(admin::FILE))
     }
 }
 
@@ -96,9 +112,12 @@ fn open(folder: &Path) -> Result<Arc<Store>, String> {
     Store::open(folder, Options::default()).map(Arc::new).map_err(|error| error.to_string())
 }
 
-async fn start(engine: Arc<dyn Engine>) -> Result<Running, String> {
+/// Starts a server that writes the file of its admin listener into `folder`.
+async fn start(engine: Arc<dyn Engine>, folder: &Path) -> Result<Running, String> {
     let address = (Ipv4Addr::LOCALHOST, 0).into();
     let mut config = Config::new(address);
+    config.admin = AdminPort::Exactly(0);
+    config.admin_file = Some(folder.join(admin::FILE));
     config.listen =
         Service::ALL.into_iter().fold(config.listen, |listen, service| listen.on(service, address));
     let started = lazuli_server::start(config, engine, vec![GivenAccount::development()]);
@@ -126,27 +145,27 @@ pub struct Process {
     /// The addresses of its services, in the order of [`Service::ALL`].
     authorities: Vec<String>,
     child: Child,
-    /// Nobody else writes its data.
-    owns_data: bool,
+    /// The folder with its data, if nobody else writes it.
+    location: Option<PathBuf>,
 }
 
 impl Process {
     /// Starts the program on this data. Small caches are full soon, so later growth is an error.
     pub fn start(binary: &Path, location: &Path) -> Result<Self, String> {
-        let location = location.display().to_string();
+        let path = location.display().to_string();
         let ports = ["serve", "--table-port", "0", "--admin-port", "0"];
-        let arguments = [&ports[..], &["--cache-mib", "64", "--location", &location]].concat();
-        Self::spawn(binary, arguments.into_iter().map(str::to_owned).collect(), true)
+        let arguments = [&ports[..], &["--cache-mib", "64", "--location", &path]].concat();
+        Self::spawn(binary, arguments.into_iter().map(str::to_owned).collect(), Some(location.into()))
     }
 
     /// Starts the program with these arguments, which choose any free port and an engine outside of the process.
     pub fn start_with(binary: &Path, arguments: Vec<String>) -> Result<Self, String> {
-        Self::spawn(binary, arguments, false)
+        Self::spawn(binary, arguments, None)
     }
 
-    fn spawn(binary: &Path, arguments: Vec<String>, owns_data: bool) -> Result<Self, String> {
+    fn spawn(binary: &Path, arguments: Vec<String>, location: Option<PathBuf>) -> Result<Self, String> {
         let (child, authorities) = spawn(binary, &arguments)?;
-        Ok(Self { binary: binary.to_owned(), arguments, authorities, child, owns_data })
+        Ok(Self { binary: binary.to_owned(), arguments, authorities, child, location })
     }
 
     /// Its process id.
@@ -186,7 +205,11 @@ impl Subject for Process {
     }
 
     fn may_apply_late(&self) -> bool {
-        !self.owns_data
+        self.location.is_none()
+    }
+
+    fn admin_file(&self) -> Option<PathBuf> {
+        self.location.as_ref().map(|location| location.join(admin::FILE))
     }
 }
 

@@ -3,6 +3,7 @@
 mod blobs;
 mod histories;
 mod invariants;
+mod mixed;
 mod queues;
 mod sequences;
 

@@ -1,0 +1,106 @@
+//! Concurrent clients and administrators: accounts come and go, keys rotate, policies change, tables are created, filled,
+//! scanned page by page, and deleted.
+//!
+//! A key that was replaced is never accepted again, and a valid one is always accepted. An account never shows the tables
+//! of an earlier account with its name, and is never removed while it has one. A signature is accepted only while the policy
+//! that it refers to exists. Each page of a scan shows one moment.
+
+mod client;
+pub mod record;
+mod requests;
+mod shared;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use lazuli_model::Service;
+
+pub use record::{AccountChange, MixedCall, MixedOutput, TableAction};
+
+use crate::linear::{self, HistoryEvent, HistorySize};
+use crate::subject::Subject;
+
+/// Counts of what the histories contained.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MixedSeen {
+    /// Operations with a response.
+    pub responses: usize,
+    /// Operations whose outcome is unknown.
+    pub unknown: usize,
+    /// Accounts that were removed.
+    pub removed: usize,
+    /// Keys that were replaced.
+    pub rotated: usize,
+    /// Requests whose key was rejected.
+    pub denied: usize,
+    /// Reads with a signature that refers to a policy.
+    pub policies: usize,
+    /// Pages that were not the first of their scan.
+    pub pages: usize,
+    /// The server has an admin listener that the histories use.
+    pub has_admin: bool,
+}
+
+impl MixedSeen {
+    /// Adds what was seen in another history.
+    pub fn add(&mut self, other: MixedSeen) {
+        self.responses += other.responses;
+        self.unknown += other.unknown;
+        self.removed += other.removed;
+        self.rotated += other.rotated;
+        self.denied += other.denied;
+        self.policies += other.policies;
+        self.pages += other.pages;
+        self.has_admin |= other.has_admin;
+    }
+
+    /// Histories in which nothing happens have an order too, but prove nothing.
+    pub fn shows_something(&self, shape: HistorySize) -> Result<(), String> {
+        let missing = match self {
+            MixedSeen { policies: 0, .. } => "no policy was ever used",
+            MixedSeen { pages: 0, .. } => "no scan had a second page",
+            MixedSeen { unknown: 0, .. } if shape.kill => "no kill ever interrupted a change",
+            MixedSeen { has_admin: false, .. } => return Ok(()),
+            MixedSeen { removed: 0, .. } => "no account was ever removed",
+            MixedSeen { rotated: 0, .. } => "no key was ever replaced",
+            MixedSeen { denied: 0, .. } => "no key was ever rejected",
+            _ => return Ok(()),
+        };
+        Err(missing.into())
+    }
+}
+
+/// Records one history of this seed in an account of its own, and checks it. An error names the seed.
+pub async fn run(subject: &mut impl Subject, seed: u64, shape: HistorySize) -> Result<MixedSeen, String> {
+    let shared = Arc::new(shared::MixedShared::new(subject.admin_file(), seed));
+    let client = |recorder| client::MixedClient::new(Arc::clone(&shared), shape.clients, recorder);
+    let events = linear::run(subject, Service::Table, seed, shape, client).await?;
+    Ok(MixedSeen { has_admin: shared.has_keys(), ..seen(&events) })
+}
+
+fn seen(events: &[HistoryEvent<MixedCall>]) -> MixedSeen {
+    let mut seen = MixedSeen::default();
+    for event in events {
+        let Some(output) = &event.output else {
+            seen.unknown += 1;
+            continue;
+        };
+        seen.responses += 1;
+        let count = match (&event.operation, output) {
+            (MixedCall::Account(AccountChange::Remove), MixedOutput::Applied) => &mut seen.removed,
+            (MixedCall::Account(AccountChange::Rotate { .. }), MixedOutput::Applied) => &mut seen.rotated,
+            (MixedCall::Account(AccountChange::Use(_)), MixedOutput::Denied) => &mut seen.denied,
+            (MixedCall::Table { action: TableAction::UsePolicy(_), .. }, MixedOutput::Applied) => {
+                &mut seen.policies
+            }
+            (MixedCall::Table { action: TableAction::Page(1..), .. }, MixedOutput::Rows(_)) => {
+                &mut seen.pages
+            }
+            _ => continue,
+        };
+        *count += 1;
+    }
+    seen
+}

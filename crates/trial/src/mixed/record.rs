@@ -1,0 +1,211 @@
+//! The operations of a mixed history, and what each does to a plain map.
+//!
+//! A request is checked before it is carried out, and the two are not one step: a key may be replaced in between. So each
+//! request becomes two events, one of the account and one of the table, each with its own order.
+
+use crate::linear;
+
+/// Tables that each account may have.
+pub const TABLES: usize = 2;
+/// Rows that each table may have, two to a partition.
+pub const ROWS: usize = 5;
+/// Rows on a page of a scan.
+pub const PAGE_ROWS: usize = 2;
+
+/// What is known about an account name, or about a table of one of the accounts that had the name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MixedState {
+    /// The keys of the account.
+    keys: Option<[u32; 2]>,
+    /// The account of the table was removed: it never has a table again.
+    is_over: bool,
+    table: Option<MixedTable>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct MixedTable {
+    policy: Option<u32>,
+    rows: [Option<u32>; ROWS],
+}
+
+/// What happens to an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccountChange {
+    /// It is added with these keys.
+    Add([u32; 2]),
+    /// It is removed.
+    Remove,
+    /// One of its two keys is replaced.
+    Rotate {
+        /// Which one.
+        slot: usize,
+        /// The new key.
+        key: u32,
+    },
+    /// A request is signed with this key.
+    Use(u32),
+}
+
+/// What happens to a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableAction {
+    /// It is created.
+    Create,
+    /// It is deleted.
+    Delete,
+    /// Its account is removed, which must not have a table.
+    End,
+    /// The tables of its account are listed.
+    List,
+    /// A row is inserted or replaced.
+    Put {
+        /// Which row.
+        row: usize,
+        /// What it becomes.
+        value: u32,
+    },
+    /// A row is read.
+    Get(usize),
+    /// A page of a scan is read, from this row on.
+    Page(usize),
+    /// Its only access policy is replaced or removed.
+    SetPolicy(Option<u32>),
+    /// It is read with a signature that refers to this policy.
+    UsePolicy(u32),
+}
+
+/// An operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MixedCall {
+    /// On the account.
+    Account(AccountChange),
+    /// On a table.
+    Table {
+        /// Which of the accounts that had the name.
+        account: u32,
+        /// Which of its tables.
+        table: usize,
+        /// What happens to it.
+        action: TableAction,
+    },
+}
+
+/// What a client sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MixedOutput {
+    /// Done.
+    Applied,
+    /// 409.
+    Exists,
+    /// 404.
+    Missing,
+    /// 403.
+    Denied,
+    /// The table is listed, or is not.
+    Listed(bool),
+    /// The value of the row.
+    Value(Option<u32>),
+    /// The rows of the page and their values.
+    Rows(Vec<(usize, u32)>),
+}
+
+impl MixedCall {
+    /// Does it only read?
+    pub fn is_read(&self) -> bool {
+        match self {
+            MixedCall::Account(change) => matches!(change, AccountChange::Use(_)),
+            MixedCall::Table { action, .. } => {
+                matches!(
+                    action,
+                    TableAction::List
+                        | TableAction::Get(_)
+                        | TableAction::Page(_)
+                        | TableAction::UsePolicy(_)
+                )
+            }
+        }
+    }
+}
+
+fn change_account(keys: &mut Option<[u32; 2]>, change: &AccountChange) -> MixedOutput {
+    match (change, keys) {
+        (AccountChange::Add(_), Some(_)) => MixedOutput::Exists,
+        (AccountChange::Add(new), keys) => {
+            *keys = Some(*new);
+            MixedOutput::Applied
+        }
+        (AccountChange::Use(key), Some(keys)) if keys.contains(key) => MixedOutput::Applied,
+        (AccountChange::Use(_), _) => MixedOutput::Denied,
+        (AccountChange::Remove | AccountChange::Rotate { .. }, None) => MixedOutput::Missing,
+        (AccountChange::Remove, keys) => {
+            *keys = None;
+            MixedOutput::Applied
+        }
+        (AccountChange::Rotate { slot, key }, Some(keys)) => {
+            keys[*slot] = *key;
+            MixedOutput::Applied
+        }
+    }
+}
+
+fn act_on_table(state: &mut MixedState, action: &TableAction) -> MixedOutput {
+    let MixedState { is_over, table, .. } = state;
+    match (action, table) {
+        (TableAction::Create, Some(_)) | (TableAction::End, Some(_)) => MixedOutput::Exists,
+        (TableAction::Create, _) if *is_over => MixedOutput::Denied,
+        (TableAction::Create, table) => {
+            *table = Some(MixedTable::default());
+            MixedOutput::Applied
+        }
+        (TableAction::End, None) => {
+            *is_over = true;
+            MixedOutput::Applied
+        }
+        (TableAction::List, table) => MixedOutput::Listed(table.is_some()),
+        (_, None) => MixedOutput::Missing,
+        (TableAction::Delete, table) => {
+            *table = None;
+            MixedOutput::Applied
+        }
+        (TableAction::Put { row, value }, Some(table)) => {
+            table.rows[*row] = Some(*value);
+            MixedOutput::Applied
+        }
+        (TableAction::Get(row), Some(table)) => MixedOutput::Value(table.rows[*row]),
+        (TableAction::Page(from), Some(table)) => {
+            let rows = table.rows.iter().enumerate().skip(*from);
+            MixedOutput::Rows(
+                rows.filter_map(|(row, value)| Some((row, (*value)?))).take(PAGE_ROWS).collect(),
+            )
+        }
+        (TableAction::SetPolicy(policy), Some(table)) => {
+            table.policy = *policy;
+            MixedOutput::Applied
+        }
+        (TableAction::UsePolicy(policy), Some(table)) if table.policy == Some(*policy) => {
+            MixedOutput::Applied
+        }
+        (TableAction::UsePolicy(_), Some(_)) => MixedOutput::Denied,
+    }
+}
+
+impl linear::HistoryOperation for MixedCall {
+    type State = MixedState;
+    type Output = MixedOutput;
+
+    fn apply(&self, state: &MixedState) -> (MixedState, MixedOutput) {
+        let mut next = state.clone();
+        let output = match self {
+            MixedCall::Account(change) => change_account(&mut next.keys, change),
+            MixedCall::Table { action, .. } => act_on_table(&mut next, action),
+        };
+        (next, output)
+    }
+
+    fn object(&self) -> usize {
+        match self {
+            MixedCall::Account(_) => 0,
+            MixedCall::Table { account, table, .. } => 1 + *account as usize * TABLES + table,
+        }
+    }
+}

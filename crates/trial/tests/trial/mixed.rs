@@ -1,0 +1,33 @@
+//! Histories of accounts, keys, policies, tables and scans.
+
+use lazuli_trial::linear::HistorySize;
+use lazuli_trial::mixed::{MixedSeen, run};
+use lazuli_trial::subject::{Durable, InMemory, Subject};
+
+use crate::runtime;
+
+const HISTORIES: u64 = 12;
+
+async fn check(mut subject: impl Subject) {
+    let shape = HistorySize { clients: 6, operations: 40, kill: false };
+    let mut total = MixedSeen::default();
+    for seed in 0..HISTORIES {
+        match run(&mut subject, seed, shape).await {
+            Ok(seen) => total.add(seen),
+            Err(message) => panic!("{message}"),
+        }
+    }
+    total.shows_something(shape).expect("something happens");
+}
+
+/// Former bugs: keys that were replaced and stayed valid, tables of a removed account that its successor showed.
+#[test]
+fn what_administrators_and_clients_saw_in_memory_has_an_order() {
+    runtime().block_on(async { check(InMemory::start().await.expect("the server starts")).await });
+}
+
+/// The same on the durable store.
+#[test]
+fn what_administrators_and_clients_saw_of_the_store_has_an_order() {
+    runtime().block_on(async { check(Durable::start().await.expect("the server starts")).await });
+}
