@@ -25,7 +25,7 @@ Examples:
   lazuli health --location /var/lib/lazuli     the server whose data is there
   lazuli health --admin-port 10019             a server with another admin port, whatever its engine
   lazuli health --url http://127.0.0.1:10019   the same
-  lazuli health --url http://storage:10000/-/health   on the port of a service, from anywhere
+  lazuli health --url http://127.0.0.1:10002/-/health   on the port of a service
 
 The admin listener is on loopback only: ask on the machine, or in the container, of the server.")]
 pub struct Health {
