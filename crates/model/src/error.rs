@@ -186,6 +186,7 @@ error_codes! {
     Crc64Mismatch, "Crc64Mismatch", 400, Never, No, "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server.";
     DuplicateTagNames, "DuplicateTagNames", 400, Never, No, "The tags specified contain duplicate names.";
     EmptyTagName, "EmptyTagName", 400, Never, No, "The name of one of the tag key-value pairs is empty.";
+    ExceedsMaxBatchRequestCount, "ExceedsMaxBatchRequestCount", 400, Never, No, "The batch operation exceeds maximum number of allowed subrequests.";
     FeatureVersionMismatch, "FeatureVersionMismatch", 409, Never, No, "The operation for AppendBlob requires at least version 2015-02-21.";
     HierarchicalNamespaceNotEnabled, "HierarchicalNamespaceNotEnabled", 400, Never, No, "Hierarchical namespace is not enabled for this account.";
     IncrementalCopyBlobMismatch, "IncrementalCopyBlobMismatch", 409, Never, No, "The specified source blob is different than the copy source of the existing incremental copy blob.";

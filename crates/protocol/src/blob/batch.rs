@@ -33,10 +33,7 @@ pub fn decode<'a>(head: &Head<'a>, body: &'a [u8]) -> Result<Vec<BatchPart<'a>>,
     let mut found = Vec::new();
     for part in Parts::new(body, boundary).map_err(malformed)? {
         if found.len() == BATCH_OPERATIONS_MAX {
-            return Err(Failure::new(
-                ErrorCode::InvalidInput,
-                "The batch request contains too many operations.",
-            ));
+            return Err(ErrorCode::ExceedsMaxBatchRequestCount.into());
         }
         let part = part.map_err(malformed)?;
         let message = HttpMessage::parse(part.content).map_err(malformed)?;
@@ -141,7 +138,7 @@ mod tests {
             read(kind, &many(BATCH_OPERATIONS_MAX)).map(|parts| parts.len()),
             Ok(BATCH_OPERATIONS_MAX)
         );
-        assert_eq!(read(kind, &many(BATCH_OPERATIONS_MAX + 1)), Err(ErrorCode::InvalidInput));
+        assert_eq!(read(kind, &many(BATCH_OPERATIONS_MAX + 1)), Err(ErrorCode::ExceedsMaxBatchRequestCount));
     }
 
     /// The Java client reads a line after the headers of a part as its body, and a body as an error.

@@ -1,9 +1,13 @@
 //! Blob Batch: several deletions or tier changes in one request. Each part is a request of its own, with its own signature
-//! and its own response; one that fails does not stop the others.
+//! and its own response; one that fails does not stop the others. A batch that is rejected as a whole has a response with one
+//! part, which belongs to no part of the request.
+
+use std::borrow::Cow;
 
 use lazuli_model::blob::ContainerName;
 use lazuli_model::{ErrorCode, Failure, OperationKind, Service};
 use lazuli_protocol::auth::bearer;
+use lazuli_protocol::blob::batch::Part;
 use lazuli_protocol::blob::{Intent, batch, decode, encode};
 use lazuli_protocol::http::head::Field;
 use lazuli_protocol::http::multipart::HttpMessage;
@@ -29,23 +33,67 @@ impl Work<'_> {
         body: &mut dyn Body,
         note: &mut Note,
     ) -> Result<Reply, Failure> {
-        let Request { head, grant, .. } = self.request;
+        let Request { head, grant, context, .. } = self.request;
         authorize_batch(grant, container.map(ContainerName::as_str))?;
         let bytes = note.receive(body.collect(BATCH_BYTES_MAX)).await?;
-        let parts = batch::decode(head, &bytes)?;
         let boundary = format!("batchresponse_{}", self.state.ids.next());
         let mut out = Vec::new();
-        for part in &parts {
-            let response = self.run_part(&part.message, container).await;
-            batch::write_part(&mut out, &boundary, part.id, reason(response.status), &response);
+        match self.accept(batch::decode(head, &bytes), container)? {
+            Ok(parts) => {
+                for part in &parts {
+                    let (reason, response) = self.run_part(&part.message, container).await;
+                    batch::write_part(&mut out, &boundary, part.id, &reason, &response);
+                }
+            }
+            Err(failure) => {
+                let response = encode::failure(context, OperationKind::BlobBatch, &failure);
+                let response = finish::finish(Service::Blob, response, context, head);
+                batch::write_part(&mut out, &boundary, None, &phrase(&failure), &response);
+            }
         }
         batch::write_end(&mut out, &boundary);
         let content_type = format!("multipart/mixed; boundary={boundary}");
         Ok(Response::new(202).with("Content-Type", content_type).with_body(out).into())
     }
 
-    /// One part, from its signature to its response.
-    async fn run_part(&self, message: &HttpMessage<'_>, container: Option<&ContainerName>) -> Response {
+    /// The parts of a batch, or the failure that the response reports as its only part: too many parts, or one that
+    /// addresses another container than the batch.
+    fn accept<'a>(
+        &self,
+        parts: Result<Vec<Part<'a>>, Failure>,
+        container: Option<&ContainerName>,
+    ) -> Result<Result<Vec<Part<'a>>, Failure>, Failure> {
+        let parts = match parts {
+            Err(failure) if failure.code == ErrorCode::ExceedsMaxBatchRequestCount => {
+                return Ok(Err(failure));
+            }
+            parts => parts?,
+        };
+        let is_elsewhere = |part: &Part<'_>| {
+            container.is_some() && self.intent_of(&part.message).is_some_and(|it| it.container() != container)
+        };
+        let is_mixed = parts.iter().any(is_elsewhere);
+        Ok(if is_mixed { Err(ErrorCode::InvalidInput.into()) } else { Ok(parts) })
+    }
+
+    /// What a part asks for, if it can be understood.
+    fn intent_of(&self, message: &HttpMessage<'_>) -> Option<Intent> {
+        let (method, target) = message.request_line().ok()?;
+        let host = Field { name: "host", value: self.request.address.authority };
+        let own = message.fields.iter().filter(|field| !field.name.eq_ignore_ascii_case("host")).copied();
+        let fields: Vec<Field<'_>> = std::iter::once(host).chain(own).collect();
+        let head = Head { method, target, fields: &fields };
+        let is_account = |name: &str| self.state.directory.contains(name);
+        let address = Address::parse(&head, Service::Blob, is_account).ok()?;
+        decode(&head, &address, self.request.context.version, &is_account).ok().map(|(intent, _)| intent)
+    }
+
+    /// One part, from its signature to its response, with the reason phrase.
+    async fn run_part(
+        &self,
+        message: &HttpMessage<'_>,
+        container: Option<&ContainerName>,
+    ) -> (Cow<'static, str>, Response) {
         let Request { context: outer, .. } = self.request;
         let mut context = Context { request_id: self.state.ids.next().to_string(), ..(*outer).clone() };
         let mut kind = OperationKind::Unknown;
@@ -55,8 +103,11 @@ impl Work<'_> {
         let (method, target) = message.request_line().unwrap_or(("", "/"));
         let head = Head { method, target, fields: &fields };
         let done = self.execute_part(head, container, &mut context, &mut kind).await;
-        let response = done.unwrap_or_else(|failure| encode::failure(&context, kind, &failure));
-        finish::finish(Service::Blob, response, &context, &head)
+        let (phrase, response) = match done {
+            Ok(response) => (reason(response.status).into(), response),
+            Err(failure) => (phrase(&failure), encode::failure(&context, kind, &failure)),
+        };
+        (phrase, finish::finish(Service::Blob, response, &context, &head))
     }
 
     async fn execute_part(
@@ -101,4 +152,9 @@ impl Work<'_> {
         }
         self.state.admit(Service::Blob, &arrival, &Default::default(), context).await
     }
+}
+
+/// The reason phrase of a part that failed: the first line of its message, as in Azure.
+fn phrase(failure: &Failure) -> Cow<'static, str> {
+    failure.message.lines().next().unwrap_or_default().to_owned().into()
 }

@@ -91,9 +91,9 @@ impl State {
             let challenged = context.version >= ApiVersion::V2020_12_06;
             return Err(rejection(match service {
                 _ if challenged => ErrorCode::NoAuthenticationInformation,
-                // Do not reveal whether a private container exists.
-                Service::Blob => ErrorCode::ResourceNotFound,
-                Service::Queue | Service::Table => ErrorCode::AuthenticationFailed,
+                // Do not reveal whether a private container or a queue exists.
+                Service::Blob | Service::Queue => ErrorCode::ResourceNotFound,
+                Service::Table => ErrorCode::AuthenticationFailed,
             }));
         };
         let entry = self.entry(arrival)?;
