@@ -62,6 +62,11 @@ pub fn decode(text: &str) -> Result<Receipt, Failure> {
     }
 }
 
+/// Is the text Base64, padded and in whole groups?
+pub fn is_base64(text: &str) -> bool {
+    base64::engine::general_purpose::STANDARD.decode(text).is_ok()
+}
+
 /// A receipt that no message has: messages become visible after the year 1.
 const NOBODY: Receipt = Receipt { next_visible: DateTime::MIN, sequence: 0, nonce: 0 };
 

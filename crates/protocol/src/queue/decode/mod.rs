@@ -173,13 +173,16 @@ fn peeks(params: &Params<'_>) -> Result<bool, Failure> {
     }
 }
 
-/// Update Message came with 2011-08-18. Azure reports a malformed receipt before it looks for the message.
+/// Update Message came with 2011-08-18. Azure reports a receipt that is not Base64 before it looks for the message, and one
+/// of the wrong length afterwards.
 fn of_message(ask: &Ask<'_>, queue: QueueName, id: Option<Guid>) -> Result<Intent, Failure> {
     let target = || -> Result<MessageTarget, Failure> {
         let text = ask.params.get("popreceipt").ok_or_else(|| missing("popreceipt"))?;
-        let receipt = receipt::decode(text)?;
-        let unknown = || Failure::from(ErrorCode::MessageNotFound).found_in(Origin::Routing);
-        Ok(MessageTarget { queue, id: id.ok_or_else(unknown)?, receipt })
+        match (id, receipt::decode(text)) {
+            (Some(id), receipt) => Ok(MessageTarget { queue, id, receipt: receipt? }),
+            (None, Err(malformed)) if !receipt::is_base64(text) => Err(malformed),
+            (None, _) => Err(Failure::from(ErrorCode::MessageNotFound).found_in(Origin::Routing)),
+        }
     };
     match ask.head.method {
         "PUT" if ask.version >= ApiVersion::V2011_08_18 => {
