@@ -6,11 +6,11 @@ use lazuli_model::blob::outcome::BlobContent;
 use lazuli_model::blob::protection::VersionInfo;
 use lazuli_model::blob::write::Digested;
 use lazuli_model::blob::{BlobKind, BlobProperties, Lease, Outcome, ResponseExtent};
-use lazuli_model::{DateTime, ErrorCode};
+use lazuli_model::{DateTime, ErrorCode, Failure};
 
 use super::core::{At, Core};
 use super::guard::{Guard, not_archived, not_incremental};
-use super::keep::{life_of, row_of};
+use super::keep::{Life, life_of, row_of};
 use super::keyspace;
 use super::pins::Pin;
 use super::reader::BlobReader;
@@ -33,7 +33,8 @@ impl Core {
         Ok(found.ok_or(ErrorCode::BlobNotFound)?)
     }
 
-    /// A snapshot or version that is not deleted. Head and row are read together: the head knows which are deleted.
+    /// A snapshot or version that is not deleted. Head and row are read together: the head knows which are deleted. The
+    /// failure names one that can be restored.
     async fn revision_at(&self, at: &At, which: Which) -> Result<Option<Revision>> {
         let Some(row) = row_of(which) else { return Ok(None) };
         let found = self.engine().get(at.tables.blobs, &at.name, &[keyspace::HEAD, &row]).await?;
@@ -54,7 +55,13 @@ impl Core {
             return Ok(None);
         };
         found.settle(now);
-        Ok(Some(found).filter(|found| life_of(which, &head, found, now).is_live()))
+        match life_of(which, &head, &found, now) {
+            Life::Live => Ok(Some(found)),
+            Life::Deleted(_) => {
+                Err(Failure::from(ErrorCode::BlobNotFound).detail("x-ms-is-soft-deleted", "true").into())
+            }
+            Life::Gone => Ok(None),
+        }
     }
 
     /// Finds the state that a request reads, and checks that it may.

@@ -7,6 +7,7 @@ use lazuli_model::blob::list::{ContainerItem, Include, ListContainers};
 use lazuli_model::blob::operation::{BlobAction, Operation, Revision};
 use lazuli_model::blob::write::DeleteSnapshots;
 use lazuli_model::blob::{AccessTier, ContainerName, Outcome};
+use lazuli_service::blob::Supply;
 
 use crate::world::{CONTAINER, World, blob, bytes_of, tagged, with};
 
@@ -274,4 +275,24 @@ async fn concurrent_writers_keep_every_state() {
         writer.await.unwrap();
     }
     assert_eq!(world.listed(all()).await.len(), 9, "eight states were replaced");
+}
+
+/// Recorded for snapshots and versions, never for the blob itself.
+#[tokio::test]
+async fn reads_tell_that_a_snapshot_can_be_restored() {
+    let world = world(2).await;
+    world.put("a", bytes_of(1, 100)).await.unwrap();
+    let one = snapshot(&world, "a").await;
+    assert_eq!(delete_of(&world, "a", one, false).await, Ok(KEPT));
+    let details = async |name: &str, revision| {
+        let get = with(blob(name, BlobAction::GetProperties), |request| request.revision = revision);
+        let failure = world.try_run(get, Supply::Nothing).await.map(drop).unwrap_err().failure();
+        (failure.code, failure.details.len())
+    };
+    assert_eq!(details("a", one).await, (ErrorCode::BlobNotFound, 1));
+    assert_eq!(details("b", one).await, (ErrorCode::BlobNotFound, 0));
+    assert_eq!(world.on("a", DELETE).await, Ok(KEPT));
+    assert_eq!(details("a", Revision::Current).await, (ErrorCode::BlobNotFound, 0));
+    world.pass(2 * DAY + 1);
+    assert_eq!(details("a", one).await, (ErrorCode::BlobNotFound, 0));
 }

@@ -3,6 +3,7 @@
 use lazuli_model::error::Origin;
 use lazuli_model::{Failure, OperationKind};
 
+use crate::ApiVersion;
 use crate::error;
 use crate::http::response::{Context, Response};
 use crate::xml::write::DECLARATION;
@@ -14,6 +15,9 @@ pub fn failure(context: &Context, kind: OperationKind, failure: &Failure) -> Res
         // Azure reads `snapshot` before it knows the version.
         response.front_end = true;
         response.fields.retain(|(name, _)| name != "x-ms-error-code");
+    }
+    if context.version < ApiVersion::V2020_02_10 {
+        response.fields.retain(|(name, _)| name != "x-ms-is-soft-deleted");
     }
     if failure.origin == Origin::Routing || has_line_feed(kind) {
         add_line_feed(&mut response.body);

@@ -106,3 +106,13 @@ fn forms_of_errors() {
     assert!(response.front_end && body(&response).starts_with("\n<Error>"));
     assert_eq!(response.get("x-ms-error-code"), None);
 }
+
+/// Recorded since 2020-02-10 for snapshots and versions that can be restored.
+#[test]
+fn a_deleted_snapshot_is_marked() {
+    let failure = Failure::from(ErrorCode::BlobNotFound).detail("x-ms-is-soft-deleted", "true");
+    for (version, is_marked) in [("2019-12-12", false), ("2020-02-10", true)] {
+        let response = super::failure(&at(version), OperationKind::GetBlobProperties, &failure);
+        assert_eq!(head(&response).contains(&"x-ms-is-soft-deleted: true".into()), is_marked, "{version}");
+    }
+}
