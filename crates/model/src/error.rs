@@ -124,6 +124,7 @@ error_codes! {
     AccessTierNotSupportedForBlobType, "AccessTierNotSupportedForBlobType", 400, Never, No, "The access tier is not supported for this blob type.";
     AccountIsDisabled, "AccountIsDisabled", 403, Never, No, "The specified account is disabled.";
     AccountRequiresHttps, "AccountRequiresHttps", 400, Never, No, "The account being accessed does not support http.";
+    AllBatchSubRequestsShouldBeSameApi, "AllBatchSubRequestsShouldBeSameApi", 400, Never, No, "All batch subrequests should be the same api.";
     AppendPositionConditionNotMet, "AppendPositionConditionNotMet", 412, Never, No, "The append position condition specified was not met.";
     AtomFormatNotSupported, "AtomFormatNotSupported", 415, Never, No, "Atom format is not supported.";
     AuthenticationFailed, "AuthenticationFailed", 403, Never, No, "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.";
@@ -189,6 +190,7 @@ error_codes! {
     ExceedsMaxBatchRequestCount, "ExceedsMaxBatchRequestCount", 400, Never, No, "The batch operation exceeds maximum number of allowed subrequests.";
     FeatureVersionMismatch, "FeatureVersionMismatch", 409, Never, No, "The operation for AppendBlob requires at least version 2015-02-21.";
     HierarchicalNamespaceNotEnabled, "HierarchicalNamespaceNotEnabled", 400, Never, No, "Hierarchical namespace is not enabled for this account.";
+    ImmutabilityPolicyDeleteOnLockedPolicy, "ImmutabilityPolicyDeleteOnLockedPolicy", 409, Never, No, "This operation is not permitted as the immutability policy is locked.";
     IncrementalCopyBlobMismatch, "IncrementalCopyBlobMismatch", 409, Never, No, "The specified source blob is different than the copy source of the existing incremental copy blob.";
     IncrementalCopyOfEarlierSnapshotNotAllowed, "IncrementalCopyOfEarlierSnapshotNotAllowed", 409, Never, No, "The specified snapshot is earlier than the last snapshot copied into the incremental copy blob.";
     IncrementalCopySourceMustBeSnapshot, "IncrementalCopySourceMustBeSnapshot", 409, Never, No, "The source for incremental copy request must be a snapshot.";

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use lazuli_model::blob::ContainerName;
 use lazuli_model::{ErrorCode, Failure, OperationKind, Service};
 use lazuli_protocol::auth::bearer;
-use lazuli_protocol::blob::batch::Part;
+use lazuli_protocol::blob::batch::BatchPart;
 use lazuli_protocol::blob::{Intent, batch, decode, encode};
 use lazuli_protocol::http::head::Field;
 use lazuli_protocol::http::multipart::HttpMessage;
@@ -36,9 +36,12 @@ impl Work<'_> {
         let Request { head, grant, context, .. } = self.request;
         authorize_batch(grant, container.map(ContainerName::as_str))?;
         let bytes = note.receive(body.collect(BATCH_BYTES_MAX)).await?;
+        if head.get_filled("content-type").is_none() {
+            return Err(ErrorCode::InvalidHeaderValue.into());
+        }
         let boundary = format!("batchresponse_{}", self.state.ids.next());
         let mut out = Vec::new();
-        match self.accept(batch::decode(head, &bytes), container)? {
+        match self.accept(batch::decode(head, &bytes), container) {
             Ok(parts) => {
                 for part in &parts {
                     let (reason, response) = self.run_part(&part.message, container).await;
@@ -56,24 +59,22 @@ impl Work<'_> {
         Ok(Response::new(202).with("Content-Type", content_type).with_body(out).into())
     }
 
-    /// The parts of a batch, or the failure that the response reports as its only part: too many parts, or one that
-    /// addresses another container than the batch.
+    /// The parts of a batch, or the failure that the response reports as its only part: a body that is not a batch, too
+    /// many parts, one that addresses another container than the batch, or several operations.
     fn accept<'a>(
         &self,
-        parts: Result<Vec<Part<'a>>, Failure>,
+        parts: Result<Vec<BatchPart<'a>>, Failure>,
         container: Option<&ContainerName>,
-    ) -> Result<Result<Vec<Part<'a>>, Failure>, Failure> {
-        let parts = match parts {
-            Err(failure) if failure.code == ErrorCode::ExceedsMaxBatchRequestCount => {
-                return Ok(Err(failure));
-            }
-            parts => parts?,
-        };
-        let is_elsewhere = |part: &Part<'_>| {
-            container.is_some() && self.intent_of(&part.message).is_some_and(|it| it.container() != container)
-        };
-        let is_mixed = parts.iter().any(is_elsewhere);
-        Ok(if is_mixed { Err(ErrorCode::InvalidInput.into()) } else { Ok(parts) })
+    ) -> Result<Vec<BatchPart<'a>>, Failure> {
+        let parts = parts?;
+        let intents: Vec<Intent> = parts.iter().filter_map(|part| self.intent_of(&part.message)).collect();
+        if container.is_some() && intents.iter().any(|intent| intent.container() != container) {
+            return Err(ErrorCode::InvalidInput.into());
+        }
+        if !intents.windows(2).all(|pair| pair[0].kind() == pair[1].kind()) {
+            return Err(ErrorCode::AllBatchSubRequestsShouldBeSameApi.into());
+        }
+        Ok(parts)
     }
 
     /// What a part asks for, if it can be understood.

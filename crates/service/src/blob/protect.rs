@@ -74,7 +74,7 @@ impl Core {
     pub async fn delete_immutability(&self, at: &At, guard: Guard, which: Which) -> Result<Outcome> {
         self.amend(at, guard, which, OperationKind::DeleteBlobImmutabilityPolicy, |blob, _| {
             if blob.immutability.is_some_and(|policy| policy.mode == ImmutabilityMode::Locked) {
-                return Err(ErrorCode::BlobImmutableDueToPolicy.into());
+                return Err(ErrorCode::ImmutabilityPolicyDeleteOnLockedPolicy.into());
             }
             blob.immutability = None;
             Ok(Outcome::ImmutabilityDeleted)

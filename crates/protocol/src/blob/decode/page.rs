@@ -17,12 +17,12 @@ use crate::http::query::Query;
 pub(super) fn write(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let head = ask.head;
     let mode = head.get_filled("x-ms-page-write").ok_or_else(|| header::missing("x-ms-page-write"))?;
-    let is_plain = mode.eq_ignore_ascii_case("update") && head.get_filled("x-ms-copy-source").is_none();
+    let has_source = head.get_filled("x-ms-copy-source").is_some();
     let span = span(head, mode.eq_ignore_ascii_case("clear"))?;
-    let sequence = sequence_conditions(head, is_plain)?;
+    let sequence = sequence_conditions(head, has_source)?;
     let conditions = condition::write(head)?;
     let action = match mode.to_ascii_lowercase().as_str() {
-        "update" if head.get_filled("x-ms-copy-source").is_some() => {
+        "update" if has_source => {
             write::check_empty(head)?;
             let source = copy::source(ask)?;
             // Recorded: the MD5, whatever the client sent.
@@ -66,10 +66,10 @@ fn span(head: &Head<'_>, is_clear: bool) -> Result<PageSpan, Failure> {
     Ok(PageSpan { offset: first, length })
 }
 
-fn sequence_conditions(head: &Head<'_>, is_plain: bool) -> Result<SequenceConditions, Failure> {
-    // Put Page reports a negative number as bad input, and other text as a bad header, which it is for the others.
+fn sequence_conditions(head: &Head<'_>, has_source: bool) -> Result<SequenceConditions, Failure> {
+    // Azure reports a negative number as bad input, other text as a bad header. Put Page From URL reports both as the latter.
     let number = |name| match head.get_filled(name) {
-        Some(text) if is_plain && text.parse::<i64>().is_ok_and(|number| number < 0) => {
+        Some(text) if !has_source && text.parse::<i64>().is_ok_and(|number| number < 0) => {
             Err(Failure::from(ErrorCode::InvalidInput))
         }
         _ => header::number(head, name),
