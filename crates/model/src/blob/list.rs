@@ -88,6 +88,8 @@ pub struct ListBlobs {
     pub from: Option<BlobPosition>,
     /// Only names that are not less than this one, in byte order.
     pub start_from: Option<String>,
+    /// Only names that are less than this one, in byte order.
+    pub end_before: Option<String>,
     /// Maximum entries returned per page, 1 to 5000; prefixes count as entries.
     pub max_results: u32,
     /// Further parts to return.

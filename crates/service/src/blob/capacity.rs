@@ -71,6 +71,7 @@ impl Blobs {
                 delimiter: None,
                 from,
                 start_from: None,
+                end_before: None,
                 max_results: PAGE_MAX,
                 include,
             };

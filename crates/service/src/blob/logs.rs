@@ -53,6 +53,7 @@ impl Blobs {
             delimiter: None,
             from,
             start_from: None,
+            end_before: None,
             max_results: PAGE_LOGS_MAX,
             include: Include::default(),
         };

@@ -35,6 +35,11 @@ pub fn start_for_bytes(text: &str) -> &str {
     at.map_or(text, |(at, _)| &text[..at])
 }
 
+/// Does every string compare with `text` by UTF-16 as by bytes?
+pub fn agrees_with_bytes(text: &str) -> bool {
+    text.chars().all(|c| c < '\u{e000}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +65,13 @@ mod tests {
                 let is_before = compare(&text, &prefix).is_lt();
                 assert_eq!(!is_before && !is_after, text.starts_with(&prefix), "{prefix:?} {text:?}");
             }
+        }
+    }
+
+    #[test]
+    fn texts_on_which_the_orders_agree() {
+        for text in texts().iter().filter(|text| agrees_with_bytes(text)) {
+            texts().iter().for_each(|other| assert_eq!(compare(text, other), text.cmp(other)));
         }
     }
 

@@ -40,6 +40,7 @@ async fn listed(world: &World) -> Vec<(Revision, Option<DateTime>)> {
         delimiter: None,
         from: None,
         start_from: None,
+        end_before: None,
         max_results: 100,
         include: Include { snapshots: true, ..Include::default() },
     };

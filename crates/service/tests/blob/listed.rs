@@ -32,6 +32,7 @@ impl World {
                 delimiter: None,
                 from,
                 start_from: None,
+                end_before: None,
                 max_results,
                 include,
             };

@@ -19,6 +19,7 @@ fn list() -> ListBlobs {
         delimiter: None,
         from: None,
         start_from: None,
+        end_before: None,
         max_results: 5000,
         include: Include::default(),
     }
@@ -65,7 +66,8 @@ fn expected(names: &BTreeSet<String>, list: &ListBlobs) -> Vec<String> {
     names.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
     let mut found: Vec<String> = Vec::new();
     for name in names.into_iter().filter(|name| name.starts_with(&list.prefix)) {
-        if list.start_from.as_ref().is_some_and(|from| name < from) {
+        let is_early = list.start_from.as_ref().is_some_and(|from| name < from);
+        if is_early || list.end_before.as_ref().is_some_and(|end| name >= end) {
             continue;
         }
         let rest = &name[list.prefix.len()..];
@@ -112,8 +114,18 @@ async fn pages_of_every_size_and_delimiter_give_the_whole() {
     }
     for delimiter in [None, Some("/"), Some("--"), Some("a"), Some("😀")] {
         for prefix in ["", "a", "a/", "/", "//", "é", "none", "\u{ffff}", "😀"] {
-            for start_from in [None, Some("a"), Some("b/"), Some("\u{e000}"), Some("😀")] {
+            for (start_from, end_before) in [
+                (None, None),
+                (Some("a"), None),
+                (Some("b/"), Some("é")),
+                (Some("\u{e000}"), None),
+                (Some("😀"), Some("😀b")),
+                (None, Some("a/b")),
+                (None, Some("\u{e000}")),
+                (None, Some("😀")),
+            ] {
                 let wanted = ListBlobs {
+                    end_before: end_before.map(str::to_owned),
                     prefix: prefix.into(),
                     delimiter: delimiter.map(str::to_owned),
                     start_from: start_from.map(str::to_owned),

@@ -52,6 +52,7 @@ pub(super) fn blobs(
         delimiter,
         from: params.filled("marker").map(marker::decode_blob).transpose()?,
         start_from: params.filled("startfrom").map(str::to_owned),
+        end_before: params.filled("endbefore").map(str::to_owned),
         max_results: max_results(params)?,
         include,
     };

@@ -6,7 +6,7 @@ use lazuli_model::blob::list::ListBlobs;
 
 use super::NEXT_NAME;
 use crate::blob::keyspace::{self, RowKind};
-use crate::blob::order::{after_prefix, compare};
+use crate::blob::order::{after_prefix, agrees_with_bytes, compare};
 use crate::blob::record::Head;
 
 /// After this many consecutive unwanted rows the scan skips the rest of them.
@@ -19,6 +19,7 @@ pub struct Filter {
     prefix_bytes: usize,
     delimiter: Option<String>,
     start_from: Option<String>,
+    end_before: Option<String>,
     has_marker: bool,
     has_snapshots: bool,
     has_uncommitted: bool,
@@ -40,6 +41,7 @@ impl Filter {
             prefix_bytes: list.prefix.len(),
             delimiter: list.delimiter.clone(),
             start_from: list.start_from.clone(),
+            end_before: list.end_before.clone(),
             has_marker: list.from.is_some(),
             has_snapshots: list.include.snapshots,
             has_uncommitted: list.include.uncommitted,
@@ -55,6 +57,9 @@ impl Filter {
 
     pub fn judge(mut self) -> Judge {
         Box::new(move |row| {
+            if ends_at(self.end_before.as_deref(), row.partition) {
+                return Ok(Verdict::Stop);
+            }
             if !self.is_wanted(&row) {
                 return Ok(self.pass_over(&row));
             }
@@ -66,7 +71,7 @@ impl Filter {
     }
 
     fn is_wanted(&mut self, row: &RowView<'_>) -> bool {
-        if self.is_too_early(row.partition) || self.is_known(row) {
+        if self.is_too_early(row.partition) || self.is_too_late(row.partition) || self.is_known(row) {
             return false;
         }
         if row.row == keyspace::HEAD {
@@ -93,6 +98,11 @@ impl Filter {
             .is_some_and(|from| name < from.as_str() && (!self.has_marker || compare(name, from).is_ge()))
     }
 
+    /// Does the listing end before this name, by bytes?
+    fn is_too_late(&self, name: &str) -> bool {
+        self.end_before.as_ref().is_some_and(|end| name >= end.as_str())
+    }
+
     /// Only content and covered prefixes can be skipped; after anything else the next row may be wanted.
     fn pass_over(&mut self, row: &RowView<'_>) -> Verdict {
         if row.row < keyspace::CONTENT && !self.is_known(row) {
@@ -113,6 +123,12 @@ impl Filter {
     fn is_known(&self, row: &RowView<'_>) -> bool {
         self.known.as_ref().is_some_and(|known| row.partition.starts_with(known.as_str()))
     }
+}
+
+/// Is every name from this one on too late? Where the order of the scan differs from that of the bytes, names that are too
+/// late may be followed by others that are not.
+pub fn ends_at(end_before: Option<&str>, name: &str) -> bool {
+    end_before.is_some_and(|end| name >= end && agrees_with_bytes(end))
 }
 
 /// The part of a name up to and including the first delimiter after the prefix.

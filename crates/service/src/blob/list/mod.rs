@@ -114,7 +114,8 @@ impl<'a> Lister<'a> {
                 // As if fewer entries had been asked for: the next one only tells where the next page starts.
                 wanted = wanted.min(self.entries.len().max(1));
             }
-            let Some(place) = page.next else {
+            let is_over = |name: &str| filter::ends_at(self.list.end_before.as_deref(), name);
+            let Some(place) = page.next.filter(|place| !is_over(&place.partition)) else {
                 self.release();
                 break;
             };

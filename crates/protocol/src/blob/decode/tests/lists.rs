@@ -27,9 +27,10 @@ fn containers(query: &str) -> Result<ListContainers, ErrorCode> {
 fn options() {
     let plain = blobs("").unwrap();
     assert_eq!((plain.prefix.as_str(), plain.delimiter, plain.max_results), ("", None, 5000));
-    let full = blobs("&prefix=a%2F&delimiter=%2F&startFrom=a%2Fm&maxresults=7").unwrap();
+    let full = blobs("&prefix=a%2F&delimiter=%2F&startFrom=a%2Fm&endBefore=a%2Fx&maxresults=7").unwrap();
     assert_eq!((full.prefix.as_str(), full.delimiter.as_deref()), ("a/", Some("/")));
-    assert_eq!((full.start_from.as_deref(), full.max_results), (Some("a/m"), 7));
+    assert_eq!((full.start_from.as_deref(), full.end_before.as_deref()), (Some("a/m"), Some("a/x")));
+    assert_eq!(full.max_results, 7);
     assert_eq!(blobs("&delimiter=").unwrap().delimiter, None);
 }
 
