@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lazuli_engine::{Engine, SharedState};
 use lazuli_model::Failure;
+use lazuli_model::blob::limits::UNCOMMITTED_BLOCKS_MAX;
 use lazuli_protocol::ApiVersion;
 use lazuli_protocol::http::response::Context;
 use lazuli_protocol::http::url::Base;
@@ -81,6 +82,7 @@ impl State {
                 container_days: config.blob.container_retention_days,
                 rehydration: config.blob.rehydration,
                 copy_at_once_max: COPY_AT_ONCE_BYTES_MAX,
+                uncommitted_blocks_max: UNCOMMITTED_BLOCKS_MAX,
                 fetch: Some(Arc::new(Background(copy_sources.clone()))),
                 events: events::ordered(&config.events).iter().map(events::Route::accounts).collect(),
             };

@@ -12,6 +12,7 @@ use lazuli_model::{DateTime, ErrorCode, Guid};
 
 use super::access_time::Reads;
 use super::append::{Appends, Folds};
+use super::blocks::Quotas;
 use super::copy::Fetch;
 use super::event::{Origin, Outbox};
 use super::keep::Keeps;
@@ -40,6 +41,8 @@ pub struct BlobOptions {
     pub rehydration: Duration,
     /// A copy of a blob up to this size is complete when its request returns. Larger ones continue in the background.
     pub copy_at_once_max: u64,
+    /// Maximum uncommitted blocks of a blob.
+    pub uncommitted_blocks_max: usize,
     /// Opens the sources of pending copies from other servers.
     pub fetch: Option<Arc<dyn Fetch>>,
     /// The accounts in which changes of blobs leave events. A task is to deliver those of each set; an account belongs to the
@@ -79,6 +82,7 @@ pub struct Core {
     pub counters: Counters,
     pub folds: Folds,
     pub appends: Appends,
+    pub quotas: Quotas,
     /// Where uploads compute MD5.
     pub lanes: Arc<Lanes>,
     /// Reads to record.

@@ -173,6 +173,7 @@ fn deleting(
 ) -> Result<(Step, Gone)> {
     if head.blob.is_none() && head.marks.staged.is_some_and(|marks| marks.is_live) {
         // A blob that has only uncommitted blocks can be deleted, too.
+        guard.stage(&head)?;
         head.marks.staged.iter_mut().for_each(|staged| staged.drop_all(version));
         return Ok((Step::Put(Box::new(head)), Gone::of(None)));
     }

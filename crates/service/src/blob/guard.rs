@@ -10,7 +10,7 @@ use lazuli_model::blob::operation::BlobRequest;
 use lazuli_model::blob::{AccessTier, BlobKind, Conditions};
 use lazuli_model::{DateTime, ErrorCode, Guid, OperationKind};
 
-use super::record::{Revision, time};
+use super::record::{Head, Revision, time};
 use crate::{Grant, Result, access};
 
 /// The part of a request that decides whether it may continue.
@@ -74,20 +74,20 @@ impl Guard {
 
     /// Checks a read that returns no content, so that it needs no key.
     pub fn inspect(&self, blob: &Revision) -> Result<()> {
-        self.lease_of(Some(blob), Use::Read)?;
+        self.lease_of(blob, Use::Read)?;
         self.meets(Purpose::Read, blob)
     }
 
     /// Checks a read that shows no content, such as that of page ranges: it needs no key.
     pub fn read_without_key(&self, blob: &Revision) -> Result<()> {
-        self.lease_of(Some(blob), Use::Read)?;
+        self.lease_of(blob, Use::Read)?;
         self.meets(Purpose::Read, blob)
     }
 
     /// Checks a change that everyone may make in spite of a lease, such as a snapshot.
     pub fn shared_change(&self, blob: Option<&Revision>) -> Result<()> {
         let blob = self.existing(blob)?;
-        self.lease_of(Some(blob), Use::Read)?;
+        self.lease_of(blob, Use::Read)?;
         self.meets(Purpose::Change, blob)
     }
 
@@ -96,7 +96,7 @@ impl Guard {
         self.existing(blob.as_ref())?;
         // It exists.
         let mut blob = blob.ok_or(ErrorCode::BlobNotFound)?;
-        if self.lease_of(Some(&blob), Use::Write)? == Keep::Nothing {
+        if self.lease_of(&blob, Use::Write)? == Keep::Nothing {
             blob.lease = None;
         }
         self.meets(Purpose::Change, &blob)?;
@@ -104,10 +104,9 @@ impl Guard {
     }
 
     /// Checks a write that creates the blob or replaces it. Returns the lease that the new blob keeps.
-    pub fn create(&self, blob: Option<&Revision>) -> Result<Option<lease::Lease>> {
-        self.may_overwrite(blob)?;
-        let keep = self.lease_of(blob, Use::Write)?;
-        match blob {
+    pub fn create(&self, head: &Head) -> Result<Option<lease::Lease>> {
+        let keep = self.stage(head)?;
+        match &head.blob {
             None => self.conditions.check(Purpose::Create, None).map_err(lazuli_model::Failure::from)?,
             Some(blob) => {
                 self.meets(Purpose::Create, blob)?;
@@ -116,13 +115,15 @@ impl Guard {
                 not_immutable(blob, self.now())?;
             }
         }
-        Ok(blob.and_then(|blob| blob.lease).filter(|_| keep == Keep::Lease))
+        Ok(head.lease().filter(|_| keep == Keep::Lease))
     }
 
     /// Checks an upload that is independent of the committed state, such as a block.
-    pub fn stage(&self, blob: Option<&Revision>) -> Result<()> {
-        self.may_overwrite(blob)?;
-        self.lease_of(blob, Use::Write).map(drop)
+    pub fn stage(&self, head: &Head) -> Result<Keep> {
+        if self.creates_only && head.blob.is_some() {
+            return Err(ErrorCode::UnauthorizedBlobOverwrite.into());
+        }
+        Ok(lease::check(Leased::Blob, head.lease().as_ref(), Use::Write, self.lease, self.now())?)
     }
 
     /// Checks the conditions alone: for lease operations, which carry their ids.
@@ -163,13 +164,6 @@ impl Guard {
         }
     }
 
-    fn may_overwrite(&self, blob: Option<&Revision>) -> Result<()> {
-        if self.creates_only && blob.is_some() {
-            return Err(ErrorCode::UnauthorizedBlobOverwrite.into());
-        }
-        Ok(())
-    }
-
     fn existing<'a>(&self, blob: Option<&'a Revision>) -> Result<&'a Revision> {
         if blob.is_none() {
             self.conditions.check(Purpose::Change, None).map_err(lazuli_model::Failure::from)?;
@@ -177,9 +171,8 @@ impl Guard {
         Ok(blob.ok_or(ErrorCode::BlobNotFound)?)
     }
 
-    fn lease_of(&self, blob: Option<&Revision>, usage: Use) -> Result<Keep> {
-        let lease = blob.and_then(|blob| blob.lease.as_ref());
-        Ok(lease::check(Leased::Blob, lease, usage, self.lease, self.now())?)
+    fn lease_of(&self, blob: &Revision, usage: Use) -> Result<Keep> {
+        Ok(lease::check(Leased::Blob, blob.lease.as_ref(), usage, self.lease, self.now())?)
     }
 
     fn meets(&self, purpose: Purpose, blob: &Revision) -> Result<()> {

@@ -188,6 +188,15 @@ pub fn staged(id: &BlockId, upload: Generation) -> String {
     row
 }
 
+/// The rows of all uploads of a block.
+pub fn uploads(name: &str, id: &BlockId) -> KeyRange {
+    let first = staged(id, Generation(0));
+    let mut range = rows_between(name, &first, "");
+    let last = staged(id, Generation(u64::MAX));
+    range.end = Bound::Included(KeyPosition { partition: name.into(), row: last });
+    range
+}
+
 /// The block id and the upload in the row of an uncommitted block.
 pub fn staged_of(row: &str) -> Option<(BlockId, Generation)> {
     let (id, upload) = row.split_once('/')?;

@@ -109,6 +109,7 @@ impl Blobs {
             counters: Default::default(),
             folds: Default::default(),
             appends: Default::default(),
+            quotas: Default::default(),
             lanes: Arc::new(Lanes::of(std::thread::available_parallelism().map_or(1, usize::from))),
             reads: Default::default(),
             outbox: Outbox::new(options.events.clone()),

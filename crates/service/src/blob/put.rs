@@ -65,8 +65,8 @@ impl Core {
 
     /// Checks a write that creates a blob or replaces it, on the blob as it is now.
     async fn may_create(&self, at: &At, guard: &Guard) -> Result<()> {
-        let head = self.head(at).await?;
-        guard.create(head.as_ref().and_then(|head| head.blob.as_ref())).map(drop)
+        let head = self.head(at).await?.unwrap_or_default();
+        guard.create(&head).map(drop)
     }
 
     /// Names content that was received as the whole content of a blob.
@@ -237,7 +237,7 @@ fn replacing(
 ) -> impl Fn(Option<Head>, u64) -> Result<(Step, Replaced)> + Send + Sync + 'static {
     move |head, version| {
         let mut head = head.unwrap_or_default();
-        let lease = guard.create(head.blob.as_ref())?;
+        let lease = guard.create(&head)?;
         check(&head)?;
         let has_garbage = leaves_garbage(&head);
         let retired = retired(head.blob.as_ref(), &revision.tags);

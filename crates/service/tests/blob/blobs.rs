@@ -7,7 +7,7 @@ use lazuli_model::{ErrorCode, Metadata};
 use lazuli_service::blob::Supply;
 use lazuli_service::stream::Whole;
 
-use crate::world::{Ran, World, blob, body, bytes_of};
+use crate::world::{BLOCKS_MAX, Ran, World, blob, body, bytes_of};
 
 fn metadata(value: &str) -> Metadata {
     let mut metadata = Metadata::default();
@@ -189,4 +189,24 @@ async fn names_are_exact() {
     for (n, name) in names.iter().enumerate() {
         assert_eq!(world.read(name).await.unwrap(), n.to_string().as_bytes(), "{name}");
     }
+}
+
+/// Documented: a blob can have at most 100,000 uncommitted blocks; here 1000.
+#[tokio::test]
+async fn uncommitted_blocks_are_limited() {
+    let world = World::new().await;
+    world.stage("b", "0000", "x").await.unwrap();
+    // A process that has not seen the upload of a block counts it.
+    let world = world.restarted();
+    for n in 1..BLOCKS_MAX {
+        world.stage("b", &format!("{n:04}"), "x").await.unwrap();
+    }
+    for world in [&world, &world.restarted()] {
+        assert_eq!(world.stage("b", "new0", "x").await, Err(ErrorCode::BlockCountExceedsLimit));
+        world.stage("b", "0007", "y").await.unwrap();
+        assert_eq!(world.stage("b", "new1", "x").await, Err(ErrorCode::BlockCountExceedsLimit));
+    }
+    world.commit("b", &["0007"]).await.unwrap();
+    world.stage("b", "new0", "x").await.unwrap();
+    assert_eq!(world.read("b").await.unwrap(), b"y");
 }

@@ -7,7 +7,7 @@ use lazuli_model::blob::operation::{BlobAction, GetBlob};
 use lazuli_model::blob::{Conditions, LeaseAction, LeaseState, Outcome};
 use lazuli_model::{ErrorCode, Guid};
 
-use crate::world::{Ran, World, blob, if_none_match_any, with};
+use crate::world::{Ran, World, blob, block_ref, if_none_match_any, with};
 
 const A: Guid = Guid([0xA; 16]);
 const B: Guid = Guid([0xB; 16]);
@@ -287,4 +287,39 @@ async fn one_of_many_acquires() {
         }
     }
     assert_eq!(held, 1);
+}
+
+/// Recorded: a blob that has only uncommitted blocks can be leased, and the committed blob keeps the lease.
+#[tokio::test]
+async fn a_lease_on_uncommitted_blocks() {
+    let world = World::new().await;
+    assert_eq!(lease(&world, acquire(Some(A), 60)).await, Err(ErrorCode::BlobNotFound));
+    world.stage("b", "id", "x").await.unwrap();
+    lease(&world, acquire(Some(A), 60)).await.unwrap();
+    let world = world.restarted();
+    assert_eq!(lease(&world, acquire(Some(B), 60)).await, Err(ErrorCode::LeaseAlreadyPresent));
+    assert_eq!(world.stage("b", "di", "y").await, Err(ErrorCode::LeaseIdMissing));
+    assert_eq!(world.commit("b", &["id"]).await, Err(ErrorCode::LeaseIdMissing));
+    assert_eq!(world.put("b", "content").await, Err(ErrorCode::LeaseIdMissing));
+    let delete = BlobAction::Delete { snapshots: Default::default(), is_permanent: false };
+    assert_eq!(world.on("b", delete).await, Err(ErrorCode::LeaseIdMissing));
+    let list = BlobAction::PutBlockList(vec![block_ref("id")], Default::default());
+    let commit = |id| with(blob("b", list.clone()), |request| request.lease = Some(id));
+    assert_eq!(world.run(commit(B)).await, Err(ErrorCode::LeaseIdMismatchWithBlobOperation));
+    world.run(commit(A)).await.unwrap();
+    assert_eq!(state_of(&world.restarted()).await, LeaseState::Leased);
+}
+
+/// What follows the uncommitted blocks does not inherit their lease.
+#[tokio::test]
+async fn a_lease_ends_with_the_uncommitted_blocks() {
+    let world = World::new().await;
+    world.stage("b", "id", "x").await.unwrap();
+    lease(&world, acquire(Some(A), 60)).await.unwrap();
+    let delete = BlobAction::Delete { snapshots: Default::default(), is_permanent: false };
+    world.run(with(blob("b", delete), |request| request.lease = Some(A))).await.unwrap();
+    assert_eq!(lease(&world, LeaseAction::Release { id: A }).await, Err(ErrorCode::BlobNotFound));
+    world.stage("b", "id", "x").await.unwrap();
+    world.commit("b", &["id"]).await.unwrap();
+    assert_eq!(state_of(&world).await, LeaseState::Available);
 }

@@ -112,6 +112,9 @@ impl Layer for Counting {
 
 pub type Ran = Result<Outcome, ErrorCode>;
 
+/// Maximum uncommitted blocks of a blob.
+pub const BLOCKS_MAX: usize = 1000;
+
 impl World {
     /// With a container.
     pub async fn new() -> Self {
@@ -172,6 +175,7 @@ impl World {
             rehydration: REHYDRATION,
             container_days: u16::from(features.versions) * 3,
             copy_at_once_max,
+            uncommitted_blocks_max: BLOCKS_MAX,
             fetch: Some(Arc::new(crate::remote::Elsewhere)),
             events: if features.events {
                 [ACCOUNT, OTHER].map(|account| EnabledFor::Accounts(vec![account.into()])).into()

@@ -169,7 +169,7 @@ fn list_rule(
     let Gathered { fence, horizon, shape, .. } = *gathered;
     move |head, version| {
         let mut head = head.unwrap_or_default();
-        let lease = guard.create(head.blob.as_ref())?;
+        let lease = guard.create(&head)?;
         head.blob.as_ref().map_or(Ok(()), |blob| guard.may_replace(blob))?;
         let old = head.marks.staged;
         let is_same =

@@ -135,7 +135,7 @@ impl Core {
     pub async fn gather(&self, at: &At, guard: &Guard, list: &[BlockRef]) -> Result<Gathered> {
         let pin = self.pins.blob(at.tables.blobs, &at.name);
         let head = self.head(at).await?.unwrap_or_default();
-        guard.create(head.blob.as_ref())?;
+        guard.create(&head)?;
         if let Some(blob) = &head.blob {
             of_kind(blob, BlobKind::Block)?;
         }

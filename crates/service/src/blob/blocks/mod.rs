@@ -6,12 +6,14 @@
 mod commit;
 mod gather;
 mod list;
+mod quota;
 mod segments;
 mod stage;
 
 use lazuli_engine::{Bound, KeyRange, Row, Scan, Verdict};
 use lazuli_model::blob::BlockId;
 
+pub use quota::Quotas;
 pub use segments::slice;
 
 use super::core::{At, Core};

@@ -40,13 +40,14 @@ impl Core {
     /// Can a block be uploaded to this blob? Checked before the body is read.
     pub async fn may_stage(&self, at: &At, grant: &Grant, request: &BlobRequest, id: &BlockId) -> Result<()> {
         let guard = Guard::creating(grant, request, OperationKind::PutBlock, self.clock());
-        let Some(head) = self.head(at).await? else { return guard.stage(None) };
-        guard.stage(head.blob.as_ref())?;
+        let head = self.head(at).await?.unwrap_or_default();
+        guard.stage(&head)?;
         if let Some(blob) = &head.blob {
             not_pending(blob)?;
             of_kind(blob, BlobKind::Block)?;
         }
-        fits(&head, id)
+        fits(&head, id)?;
+        self.has_room(at, &head, id).await
     }
 
     /// Stores a block that was received, and announces it.

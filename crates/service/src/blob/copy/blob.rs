@@ -41,10 +41,10 @@ impl Core {
     ) -> Result<Outcome> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
         let guard = Guard::creating(grant, &request, OperationKind::CopyBlob, self.clock());
-        let head = self.head(&at).await?;
-        let target = head.as_ref().and_then(|head| head.blob.as_ref());
+        let head = self.head(&at).await?.unwrap_or_default();
+        let target = head.blob.as_ref();
         let unmet = |error| unmet_by_target(error, &request.conditions, !copy.is_sync);
-        guard.create(target).map_err(unmet)?;
+        guard.create(&head).map_err(unmet)?;
         if !copy.is_sync {
             needs_infinite_lease(target, &guard)?;
         }

@@ -39,8 +39,8 @@ impl Core {
     ) -> Result<Outcome> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
         let guard = Guard::creating(grant, &request, OperationKind::PutBlobFromUrl, self.clock());
-        let head = self.head(&at).await?;
-        let permitted = guard.create(head.as_ref().and_then(|head| head.blob.as_ref()));
+        let head = self.head(&at).await?.unwrap_or_default();
+        let permitted = guard.create(&head);
         let unmet = |error| unmet_by_target(error, &request.conditions, false);
         let permitted = permitted.map_err(unmet);
         let PutFromUrl { source, mut settings, copies_headers, tags, digests } = put;

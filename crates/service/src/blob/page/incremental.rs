@@ -220,7 +220,7 @@ pub(super) struct Begin {
 impl Begin {
     pub fn rule(&self, head: Option<Head>, version: u64) -> Result<(Step, Written)> {
         let mut head = head.unwrap_or_default();
-        let lease = self.guard.create(head.blob.as_ref())?;
+        let lease = self.guard.create(&head)?;
         let mut blob = match head.blob.take() {
             Some(blob) => {
                 self.fits(&blob)?;

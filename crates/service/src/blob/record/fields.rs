@@ -22,7 +22,8 @@ const SNAPSHOTS: u8 = 2;
 const SHAPE: u8 = 3;
 const KEPT: u8 = 4;
 const DELETED_BLOB: u8 = 5;
-// 6 to 9 are free for marks.
+const STAGED_LEASE: u8 = 6;
+// 7 to 9 are free for marks.
 const KIND: u8 = 10;
 const CHANGED: u8 = 11;
 const CREATED: u8 = 12;
@@ -63,10 +64,13 @@ const MODES: [ImmutabilityMode; 2] = [ImmutabilityMode::Unlocked, ImmutabilityMo
 const PRIORITIES: [RehydratePriority; 2] = [RehydratePriority::Standard, RehydratePriority::High];
 
 pub fn encode_marks(encoder: &mut Encoder, marks: &Marks) {
-    if let Some(StagedMarks { horizon, fence, id_bytes, .. }) = marks.staged {
+    if let Some(StagedMarks { horizon, fence, id_bytes, is_live, lease }) = marks.staged {
         encoder.field(STAGED, |value| {
             value.number(horizon).number(fence).number(id_bytes.into());
         });
+        if let Some(lease) = lease.filter(|_| is_live) {
+            encoder.field(STAGED_LEASE, |value| encode_lease(value, &lease));
+        }
     }
     let SnapshotMarks { count, last, floor } = marks.snapshots;
     if marks.snapshots != SnapshotMarks::default() {
@@ -201,7 +205,11 @@ pub fn decode(head: &mut Head, tag: u8, value: &mut Decoder) -> Result<()> {
     match tag {
         STAGED => {
             let (horizon, fence, id_bytes) = (value.number()?, value.number()?, value.small()?);
-            head.marks.staged = Some(StagedMarks { horizon, fence, id_bytes, is_live: false });
+            head.marks.staged = Some(StagedMarks { horizon, fence, id_bytes, ..StagedMarks::default() });
+        }
+        STAGED_LEASE => {
+            let lease = Some(decode_lease(value)?);
+            head.marks.staged.iter_mut().for_each(|marks| marks.lease = lease);
         }
         SNAPSHOTS => {
             let (count, last, floor) = (value.number()?, value.number()?, value.number()?);

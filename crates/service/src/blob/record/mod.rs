@@ -71,12 +71,14 @@ pub struct StagedMarks {
     pub id_bytes: u8,
     /// Is there no committed blob, but uncommitted blocks that are not dropped?
     pub is_live: bool,
+    /// The lease of a blob that has only uncommitted blocks. The committed blob takes it over.
+    pub lease: Option<Lease>,
 }
 
 impl StagedMarks {
     /// Drops all uncommitted blocks that were uploaded before the commit `version`.
     pub fn drop_all(&mut self, version: u64) {
-        *self = Self { horizon: version, fence: version, id_bytes: 0, is_live: false };
+        *self = Self { horizon: version, fence: version, ..Self::default() };
     }
 }
 
@@ -338,6 +340,19 @@ impl Head {
     /// A record without marks: a snapshot.
     pub fn of(blob: Revision) -> Self {
         Self { blob: Some(blob), ..Self::default() }
+    }
+
+    /// The marks of a blob that has only uncommitted blocks.
+    pub fn uncommitted(&mut self) -> Option<&mut StagedMarks> {
+        self.marks.staged.as_mut().filter(|marks| marks.is_live && self.blob.is_none())
+    }
+
+    /// The lease of the blob, even if it has only uncommitted blocks.
+    pub fn lease(&self) -> Option<Lease> {
+        match &self.blob {
+            Some(blob) => blob.lease,
+            None => self.marks.staged.filter(|marks| marks.is_live).and_then(|marks| marks.lease),
+        }
     }
 
     /// Its row.

@@ -94,7 +94,7 @@ fn full() -> Head {
         ..Revision::new(BlobKind::Append, 7)
     };
     let marks = Marks {
-        staged: Some(StagedMarks { horizon: 1, fence: 2, id_bytes: 64, is_live: false }),
+        staged: Some(StagedMarks { horizon: 1, fence: 2, id_bytes: 64, ..StagedMarks::default() }),
         snapshots: SnapshotMarks { count: 1, last: 2, floor: 3 },
         shape: 4,
         kept: KeptMarks {
@@ -114,7 +114,8 @@ fn inline() -> Head {
 }
 
 fn uncommitted() -> Head {
-    let staged = Some(StagedMarks { is_live: true, ..StagedMarks::default() });
+    let lease = Some(Lease { id: Guid([1; 16]), term: Term::Infinite });
+    let staged = Some(StagedMarks { is_live: true, lease, ..StagedMarks::default() });
     Head { marks: Marks { staged, ..Marks::default() }, ..Head::default() }
 }
 

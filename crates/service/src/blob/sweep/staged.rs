@@ -129,7 +129,7 @@ impl Reclaim {
     async fn expire(&self, at: &At, horizon: u64) -> Result<()> {
         self.mark(at, move |marks, version| {
             let horizon = marks.horizon.max(horizon);
-            *marks = StagedMarks { horizon, fence: version, id_bytes: 0, is_live: false };
+            *marks = StagedMarks { horizon, fence: version, ..StagedMarks::default() };
         })
         .await
     }

@@ -1,0 +1,123 @@
+//! Limits the uncommitted blocks of a blob.
+//!
+//! Blocks are rows without a common head that could count them, so each process counts in memory: it knows how many blocks a
+//! blob can get at least before it has to count the rows again. What must stay true: memory is bounded, and a process that
+//! has forgotten a blob counts its rows. Other front ends of the same database count by themselves, so that together they
+//! can exceed the limit.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lazuli_engine::{Scan, TableId, Verdict};
+use lazuli_model::blob::BlockId;
+use lazuli_model::{ErrorCode, Failure};
+
+use crate::Result;
+use crate::blob::core::{At, Core};
+use crate::blob::keyspace;
+use crate::blob::record::Head;
+
+/// Maximum blobs to remember.
+const BLOBS_MAX: usize = 1024;
+
+/// How many blocks the blobs can still get to which blocks were uploaded last.
+#[derive(Default)]
+pub struct Quotas(Mutex<HashMap<(TableId, Arc<str>), Quota>>);
+
+/// How many blocks a blob can still get.
+#[derive(Clone, Copy)]
+struct Quota {
+    /// The horizon of the blocks that were counted.
+    horizon: u64,
+    left: Left,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    /// At least this number.
+    AtLeast(usize),
+    /// None.
+    Nothing,
+}
+
+impl Quotas {
+    /// Takes one block from the quota; `None` if the rows must be counted.
+    fn take(&self, at: &At, horizon: u64) -> Option<Left> {
+        let mut quotas = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let quota = quotas.get_mut(&key(at)).filter(|quota| quota.horizon == horizon)?;
+        match &mut quota.left {
+            Left::AtLeast(0) => return None,
+            Left::AtLeast(left) => *left -= 1,
+            Left::Nothing => {}
+        }
+        Some(quota.left)
+    }
+
+    fn set(&self, at: &At, horizon: u64, left: Left) {
+        let mut quotas = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if quotas.len() >= BLOBS_MAX {
+            quotas.clear();
+        }
+        quotas.insert(key(at), Quota { horizon, left });
+    }
+}
+
+fn key(at: &At) -> (TableId, Arc<str>) {
+    (at.tables.staged, at.name.clone())
+}
+
+impl Core {
+    /// Checks that a block can be added to the uncommitted blocks of a blob with this head, or replaces one of them.
+    pub async fn has_room(&self, at: &At, head: &Head, id: &BlockId) -> Result<()> {
+        let max = self.options.uncommitted_blocks_max;
+        let Some(marks) = head.marks.staged else {
+            self.quotas.set(at, 0, Left::AtLeast(max.saturating_sub(1)));
+            return Ok(());
+        };
+        let left = match self.quotas.take(at, marks.horizon) {
+            Some(left) => left,
+            None => {
+                let count = self.count_staged(at, marks.horizon, max).await?;
+                let left = max.checked_sub(count + 1).map_or(Left::Nothing, Left::AtLeast);
+                self.quotas.set(at, marks.horizon, left);
+                left
+            }
+        };
+        if left == Left::Nothing && !self.is_staged(at, marks.horizon, id).await? {
+            let text =
+                format!("The uncommitted block count cannot exceed the maximum limit of {max} blocks.");
+            return Err(Failure::new(ErrorCode::BlockCountExceedsLimit, text).into());
+        }
+        Ok(())
+    }
+
+    /// The number of uncommitted blocks, at most `max`.
+    async fn count_staged(&self, at: &At, horizon: u64, max: usize) -> Result<usize> {
+        let (mut count, mut last) = (0, None);
+        let mut rows = self.staged_rows(at);
+        while count < max
+            && let Some(page) = rows.next().await?
+        {
+            for row in page.into_iter().filter(|row| row.version > horizon) {
+                // Uploads of the same block stand together.
+                let id = Some(row.id);
+                count += usize::from(id != last);
+                last = id;
+            }
+        }
+        Ok(count.min(max))
+    }
+
+    async fn is_staged(&self, at: &At, horizon: u64, id: &BlockId) -> Result<bool> {
+        let scan = Scan {
+            table: at.tables.staged,
+            ranges: vec![keyspace::uploads(&at.name, id)],
+            rows_max: 1,
+            bytes_max: usize::MAX,
+            judge: Box::new(move |row| {
+                Ok(if row.version.0 > horizon { Verdict::Keep } else { Verdict::Skip })
+            }),
+        };
+        Ok(!self.engine().scan(scan).await?.rows.is_empty())
+    }
+}
