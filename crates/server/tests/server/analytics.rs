@@ -125,7 +125,7 @@ fn what_is_switched_off_again_is_no_longer_logged() {
     assert_eq!(found, expected);
 }
 
-fn metrics(name: &str, include_apis: bool) -> String {
+pub fn metrics(name: &str, include_apis: bool) -> String {
     format!(
         "<{name}><Version>1.0</Version><Enabled>true</Enabled><IncludeAPIs>{include_apis}</IncludeAPIs>\
          <RetentionPolicy><Enabled>true</Enabled><Days>7</Days></RetentionPolicy></{name}>"
@@ -133,7 +133,7 @@ fn metrics(name: &str, include_apis: bool) -> String {
 }
 
 /// The metrics of a table, as `RowKey=TotalRequests/Success/ClientOtherError`, summed up over periods.
-fn figures(server: &Server, table: &str) -> Vec<String> {
+pub fn figures(server: &Server, table: &str) -> Vec<String> {
     let response = server.connect().ask(&Request::get(&format!("/{table}()")));
     assert_eq!(response.status, 200, "{}", response.text());
     let value: serde_json::Value = serde_json::from_slice(&response.body).unwrap();

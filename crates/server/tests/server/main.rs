@@ -13,7 +13,7 @@
 //! | many clients at once | `crowd` |
 //! | stopping | `stop` |
 //! | queries that explain themselves | `explain` |
-//! | logs and metrics of accounts | `analytics`, `logs`, `log_versions` |
+//! | logs and metrics of accounts | `analytics`, `queue_analytics`, `logs`, `log_versions` |
 //! | counters and their text | `metrics`, read by `prometheus` |
 //! | too many requests | `busy` |
 //! | memory of responses that are being built | `building` |
@@ -55,6 +55,7 @@ mod metrics;
 mod pages;
 mod persistence;
 mod prometheus;
+mod queue_analytics;
 mod remote;
 mod rights;
 mod slow;
