@@ -125,7 +125,9 @@ impl Services {
 
     pub(super) async fn peek_messages(&self, home: &str, queue: &QueueName, count: u32) -> Result<Outcome> {
         let live = self.find_queue(home, queue).await?;
-        let window = self.window(live.record.id).await?;
+        let elapsed = (self.options.elapsed)();
+        let window =
+            self.queues.window_to_read(&*self.engine, live.record.id, elapsed, self.is_shared()).await?;
         if let Some(messages) = self.peek_known(live.record.id, &window, count).await? {
             return Ok(Outcome::Peeked(messages));
         }

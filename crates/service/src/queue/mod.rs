@@ -72,6 +72,23 @@ impl QueueState {
         is_shared: bool,
     ) -> Result<Arc<Window>> {
         self.learn_time(engine, elapsed, is_shared).await?;
+        self.front(engine, queue).await
+    }
+
+    /// The front of a queue for a read, which continues when the engine takes no writes: on a full disk, for example. If the
+    /// clock was set back too, messages appear later.
+    async fn window_to_read(
+        &self,
+        engine: &dyn Engine,
+        queue: TableId,
+        elapsed: Duration,
+        is_shared: bool,
+    ) -> Result<Arc<Window>> {
+        drop(self.learn_time(engine, elapsed, is_shared).await);
+        self.front(engine, queue).await
+    }
+
+    async fn front(&self, engine: &dyn Engine, queue: TableId) -> Result<Arc<Window>> {
         let window = self.windows.of(queue);
         let learn = async || {
             let found = engine.get(queue, PARTITION, &[TIME]).await?;
