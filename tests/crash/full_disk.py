@@ -4,7 +4,7 @@ is lost.
 
     tests/crash/full_disk.py --binary target/release/lazuli [--size-mib 160]
 
-CS-06. The disk is a file system of its own: ext4 in a file, or else one in memory. Mounting needs root; where it is not
+CS-06. Rows, messages and blobs are written by turns. The disk is a file system of its own: ext4 in a file, or else one in memory. Mounting needs root; where it is not
 possible the test says so and ends with 77. Only ext4 can be told to turn read-only as it does after an error.
 """
 
@@ -12,21 +12,29 @@ import argparse
 import http.client
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import ExitStack
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from lazuli import Client, NotStarted, Server, all_rows, entity_path  # noqa: E402
+from lazuli import Client, NotStarted, Server, StorageClient, all_rows, entity_path  # noqa: E402
 
-TABLE = "full"
+TABLE = CONTAINER = "full"
 VALUE_BYTES = 30_000
+# Of the values of blobs: larger than what is kept in a row.
+BLOB_FACTOR = 4
+# One response can show this many messages of a queue without changing them.
+QUEUE_MESSAGES = 32
 BALLAST_MIB = 32
 WRITERS = 8
 MIB = 1024 * 1024
 EXT4 = "ext4 in a file"
+# The statuses of writes that are acknowledged.
+DONE = (201, 204)
 # The exit code of a test that could not run.
 SKIPPED = 77
 
@@ -95,6 +103,75 @@ class Disk:
         shutil.rmtree(self.directory)
 
 
+class Clients:
+    """A connection to each service."""
+
+    def __init__(self, server):
+        self.table, self.queue, self.blob = Client(server), StorageClient(server.at("queue")), StorageClient(server.at("blob"))
+
+    def __enter__(self):
+        self.stack = ExitStack()
+        for client in (self.table, self.queue, self.blob):
+            self.stack.enter_context(client)
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+
+
+# --- The services: each writes a value under a number, and reads all values.
+
+def put_row(clients, number, text):
+    return clients.table.ask("POST", f"/{TABLE}", {"PartitionKey": "p", "RowKey": f"{number:06}", "Text": text})
+
+
+def rows(clients, _):
+    return {int(row["RowKey"]): row["Text"] for row in all_rows(clients.table, f"/{TABLE}()")}
+
+
+def queue_name(number):
+    """Every third number is a message."""
+    return f"full-{number // (3 * QUEUE_MESSAGES)}"
+
+
+def put_message(clients, number, text):
+    """Creating a queue that exists changes nothing."""
+    created = clients.queue.ask("PUT", f"/{queue_name(number)}")
+    if created.status not in (201, 204):
+        return created
+    body = f"<QueueMessage><MessageText>{number} {text}</MessageText></QueueMessage>"
+    return clients.queue.ask("POST", f"/{queue_name(number)}/messages?messagettl=-1", body)
+
+
+def messages(clients, numbers_max):
+    found = {}
+    for name in dict.fromkeys(map(queue_name, range(numbers_max))):
+        response = clients.queue.ask("GET", f"/{name}/messages?peekonly=true&numofmessages={QUEUE_MESSAGES}")
+        if response.status not in (200, 404):
+            raise RuntimeError(f"{name}: {response.status} {response.text}")
+        found |= {int(number): text for number, text in re.findall(r"<MessageText>(\d+) (\w*)</MessageText>", response.text)}
+    return found
+
+
+def put_blob(clients, number, text):
+    return clients.blob.ask("PUT", f"/{CONTAINER}/{number:06}", text * BLOB_FACTOR, {"x-ms-blob-type": "BlockBlob"})
+
+
+def blobs(clients, _):
+    page = clients.blob.ask("GET", f"/{CONTAINER}?restype=container&comp=list")
+    if page.status != 200 or "<NextMarker />" not in page.text:
+        raise RuntimeError(f"the list of blobs: {page.status} {page.text[-500:]}")
+    found = {}
+    for name in re.findall(r"<Name>(\d+)</Name>", page.text):
+        response = clients.blob.ask("GET", f"/{CONTAINER}/{name}")
+        text = response.text[:len(response.text) // BLOB_FACTOR]
+        found[int(name)] = text if response.text == text * BLOB_FACTOR else f"{response.status} {response.text[:200]}"
+    return found
+
+
+SERVICES = ((put_row, rows), (put_message, messages), (put_blob, blobs))
+
+
 class Story:
     """What was acknowledged, and what is expected of it."""
 
@@ -113,14 +190,18 @@ class Story:
     def start(self):
         return Server(self.binary, "--location", self.data)
 
-    def insert(self, client, size=VALUE_BYTES):
-        """Inserts a row; returns the response, and remembers what it promised."""
+    def create(self, clients):
+        table = clients.table.ask("POST", "/Tables", {"TableName": TABLE}).status
+        self.check("a table and a container are made", (table, clients.blob.ask("PUT", f"/{CONTAINER}?restype=container").status) == (204, 201))
+
+    def insert(self, clients, size=VALUE_BYTES):
+        """Writes a value with the next service; returns the response, and remembers what it promised."""
         with self.lock:
-            row, self.next = f"{self.next:06}", self.next + 1
+            number, self.next = self.next, self.next + 1
             text = "%x" % self.random.getrandbits(4 * size)
-        response = client.ask("POST", f"/{TABLE}", {"PartitionKey": "p", "RowKey": row, "Text": text})
+        response = SERVICES[number % len(SERVICES)][0](clients, number, text)
         with self.lock:
-            (self.acknowledged if response.status == 204 else self.unknown)[row] = text
+            (self.acknowledged if response.status in DONE else self.unknown)[number] = text
         return response
 
     def insert_until_rejected(self, server):
@@ -128,10 +209,10 @@ class Story:
         rejections = []
 
         def write():
-            with Client(server) as client:
+            with Clients(server) as clients:
                 while True:
-                    response = self.insert(client)
-                    if response.status != 204:
+                    response = self.insert(clients)
+                    if response.status not in DONE:
                         rejections.append(response)
                         return
 
@@ -146,31 +227,33 @@ class Story:
         """Writes whose log entry failed have an unknown outcome; the others do not. Their order is random."""
         return response.status == 500 and ("InternalError" in response.text or "OperationTimedOut" in response.text)
 
-    def differences(self, client):
-        """Compares everything with what was acknowledged; a row of unknown outcome may be there, and if so, whole."""
-        found = {row["RowKey"]: row["Text"] for row in all_rows(client, f"/{TABLE}()")}
-        lost = [row for row, text in self.acknowledged.items() if found.get(row) != text]
-        wrong = [row for row, text in found.items()
-                 if row not in self.acknowledged and self.unknown.get(row) != text]
-        for row in self.unknown.keys() & found.keys():
-            self.acknowledged[row] = self.unknown.pop(row)
+    def differences(self, clients):
+        """Compares everything with what was acknowledged; a value of unknown outcome may be there, and if so, whole."""
+        found = {}
+        for _, read in SERVICES:
+            found |= read(clients, self.next)
+        lost = [number for number, text in self.acknowledged.items() if found.get(number) != text]
+        wrong = [number for number, text in found.items()
+                 if number not in self.acknowledged and self.unknown.get(number) != text]
+        for number in self.unknown.keys() & found.keys():
+            self.acknowledged[number] = self.unknown.pop(number)
         return f"lost {lost[:5]}, wrong {wrong[:5]}" if lost or wrong else ""
 
     def run(self):
         self.disk.load()
-        with self.start() as server, Client(server) as client:
-            self.check("a table is made", client.ask("POST", "/Tables", {"TableName": TABLE}).status == 204)
+        with self.start() as server, Clients(server) as clients:
+            self.create(clients)
             rejections = self.insert_until_rejected(server)
-            print(f"    {len(self.acknowledged)} rows acknowledged before the disk was full")
+            print(f"    {len(self.acknowledged)} values acknowledged before the disk was full")
             told = len(rejections) == WRITERS and all(map(self.rejected, rejections))
             self.check("a full disk is reported as 500", told, [response.text for response in rejections])
-            self.check("this many rows fit", len(self.acknowledged) > 100)
+            self.check("this many values fit", len(self.acknowledged) > 100)
             self.disk.fill()
-            responses = [self.insert(client, size) for size in (10, 1000, VALUE_BYTES) for _ in range(5)]
-            self.check("further writes are rejected, or kept", all(a.status in (204, 500) for a in responses))
-            self.check("reads continue", not self.differences(client), self.differences(client))
-            row = self.random.choice(list(self.acknowledged))
-            self.check("reads by key continue", client.ask("GET", entity_path(TABLE, "p", row)).status == 200)
+            responses = [self.insert(clients, size) for size in (10, 1000, VALUE_BYTES) for _ in range(5)]
+            self.check("further writes are rejected, or kept", all(a.status in (*DONE, 500) for a in responses))
+            self.check("reads continue", not self.differences(clients), self.differences(clients))
+            row = next(number for number in self.acknowledged if number % len(SERVICES) == 0)
+            self.check("reads by key continue", clients.table.ask("GET", entity_path(TABLE, "p", f"{row:06}")).status == 200)
             self.check("the reason is in the log", "space" in server.said().lower(), server.said()[-500:])
             self.check("no panic", "panicked" not in server.said(), server.said()[-2000:])
             server.kill()
@@ -180,14 +263,14 @@ class Story:
 
     def run_read_only(self):
         """The file system turns read-only while the server writes."""
-        with self.start() as server, Client(server) as client:
-            self.check("a table is made", client.ask("POST", "/Tables", {"TableName": TABLE}).status == 204)
-            responses = [self.insert(client) for _ in range(50)]
-            self.check("rows are taken", all(a.status == 204 for a in responses))
+        with self.start() as server, Clients(server) as clients:
+            self.create(clients)
+            responses = [self.insert(clients) for _ in range(50)]
+            self.check("values are taken", all(a.status in DONE for a in responses))
             self.disk.turn_read_only()
-            responses = [self.insert(client, size) for size in (10, VALUE_BYTES) for _ in range(3)]
+            responses = [self.insert(clients, size) for size in (10, VALUE_BYTES) for _ in range(3)]
             self.check("writes to a read-only disk are rejected", all(map(self.rejected, responses)), [a.text for a in responses])
-            self.check("reads continue", not self.differences(client), self.differences(client))
+            self.check("reads continue", not self.differences(clients), self.differences(clients))
             said = server.said()
             self.check("the reason is in the log", "read-only" in said.lower() and "panicked" not in said, said[-1000:])
             server.kill()
@@ -197,22 +280,22 @@ class Story:
     def restart_while_full(self):
         """Without room the server may serve reads or say why it does not start; it must not make anything worse."""
         try:
-            with self.start() as server, Client(server) as client:
-                self.check("started on a full disk, everything is there", not self.differences(client),
-                           self.differences(client))
-                responses = [self.insert(client) for _ in range(3)]
-                self.check("writes are rejected, or kept", all(a.status in (204, 500) for a in responses))
+            with self.start() as server, Clients(server) as clients:
+                self.check("started on a full disk, everything is there", not self.differences(clients),
+                           self.differences(clients))
+                responses = [self.insert(clients) for _ in range(3)]
+                self.check("writes are rejected, or kept", all(a.status in (*DONE, 500) for a in responses))
                 server.stop()
         except NotStarted as rejection:
             self.check("a start on a full disk fails with a reason", "space" in str(rejection).lower(), str(rejection))
 
     def restart_with_room(self):
         for how in ("kill", "stop", "stop"):
-            with self.start() as server, Client(server) as client:
-                difference = self.differences(client)
+            with self.start() as server, Clients(server) as clients:
+                difference = self.differences(clients)
                 self.check("with room again, everything acknowledged is there", not difference, difference)
-                responses = [self.insert(client) for _ in range(20)]
-                self.check("and writes are taken", all(a.status == 204 for a in responses), responses[-1].text)
+                responses = [self.insert(clients) for _ in range(20)]
+                self.check("and writes are taken", all(a.status in DONE for a in responses), responses[-1].text)
                 if how == "kill":
                     server.kill()
                 else:
