@@ -1,18 +1,25 @@
 //! QU-08: several queues and several workers share the load. An employee's messages all go to one queue; any worker
-//! reads any queue, and one of them crashes during the run.
+//! reads any queue, and one of them crashes during the run, after each of its steps in turn.
 
 use lazuli_client::{Dynamic, Error, Result, keys};
 use tokio::task::JoinSet;
 
-use super::archive::{HIDDEN, Office};
+use super::archive::{HIDDEN, Office, STEPS};
 use super::services::Storage;
 use super::steps::{Steps, Work, complete, survive};
 
 const QUEUES: usize = 3;
 const WORKERS: usize = 4;
-const EMPLOYEES: u64 = 60;
+const EMPLOYEES: u64 = 24;
 
 pub async fn run(storage: &Storage) -> Result<()> {
+    for crash_after in 2..=STEPS {
+        survives_a_crash(storage, crash_after).await?;
+    }
+    Ok(())
+}
+
+async fn survives_a_crash(storage: &Storage, crash_after: u32) -> Result<()> {
     let first = Office::open(storage, "work-0").await?;
     let mut offices = vec![first.clone()];
     for n in 1..QUEUES {
@@ -25,7 +32,7 @@ pub async fn run(storage: &Storage) -> Result<()> {
         offices[queue].queue.put(&format!("Sales {id}")).await?;
     }
     // One more worker crashes in the midst of its first message.
-    assert!(survive(work(0, offices.clone(), Steps::crash_after(4)).await)?.is_none());
+    assert!(survive(work(0, offices.clone(), Steps::crash_after(crash_after)).await)?.is_none());
     let mut crew = JoinSet::new();
     for worker in 0..WORKERS {
         crew.spawn(work(worker, offices.clone(), Steps::all()));
