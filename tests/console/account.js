@@ -5,7 +5,7 @@ import { makeContainer, putBlob } from './blobs.js';
 
 test('account: connect by key, by a wrong key, and by a SAS', async ({ page, server, open }) => {
   await open('someone/tables');
-  await page.getByText('This link leads into the account someone').waitFor();
+  await page.getByText('This link belongs to the account someone').waitFor();
   await page.getByLabel('Account name').fill(ACCOUNT);
   await page.getByLabel('Account key').fill(Buffer.from('wrong').toString('base64'));
   await page.getByRole('button', { name: 'Connect' }).last().click();

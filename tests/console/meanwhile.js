@@ -226,7 +226,7 @@ test('meanwhile: numbers that cannot be refreshed are marked, and links in them 
   ok((await focused()).includes('N eq 77'), await focused());
   await page.route(/\/api\/health/, (route) => route.abort());
   await page.getByRole('alert').getByText('NoConnection').waitFor();
-  await page.getByText('those of the last reading').waitFor();
+  await page.getByText('from the last successful update').waitFor();
   await page.unroute(/\/api\/health/);
   await page.getByRole('alert').waitFor({ state: 'detached' });
 });

@@ -65,7 +65,7 @@ test('security: markup in previews, tags, dialogs, errors, links and health neve
   await page.getByText('It expired at').waitFor();
   await clean('a pasted SAS');
   await open(encodeURIComponent(MARKUP));
-  await page.getByText('This link leads into the account').waitFor();
+  await page.getByText('This link belongs to the account').waitFor();
   await clean('an account');
 });
 

@@ -114,7 +114,7 @@ fn summary(report: &BenchReport, ratios: &[Ratio]) -> String {
 fn words(ratio: &Ratio, goal: Goal) -> (String, String) {
     match goal {
         Goal::Rate(least) => {
-            (format!("{} of its rate", share(ratio.rate)), format!("at least {}", share(least)))
+            (format!("{} its rate", share_of(ratio.rate)), format!("at least {}", share(least)))
         }
         Goal::Cpu(least) => {
             (format!("{} its CPU time", ratio.cpu_text()), format!("at most {:.2} times", 1.0 / least))
@@ -128,6 +128,11 @@ fn words(ratio: &Ratio, goal: Goal) -> (String, String) {
 /// A part of a limit in percent, a multiple of something slower in times.
 fn share(ratio: f64) -> String {
     if ratio < 2.0 { format!("{:.0} %", ratio * 100.0) } else { format!("{ratio:.1} times") }
+}
+
+/// The same before a noun: "45 % of" or "3.0 times".
+fn share_of(ratio: f64) -> String {
+    if ratio < 2.0 { share(ratio) + " of" } else { share(ratio) }
 }
 
 fn verdict(is_met: bool) -> &'static str {
@@ -169,10 +174,10 @@ fn section(workload: Workload, rows: &[&ReportRow], ratios: &[&Ratio]) -> String
         });
         let _ = write!(
             out,
-            "<dt>{}</dt><dd>{} Lazuli reaches {} of its rate; CPU time per operation: {}.{}</dd>",
+            "<dt>{}</dt><dd>{} Lazuli reaches {} its rate; CPU time per operation: {}.{}</dd>",
             shown(ratio.target),
             ratio.about,
-            share(ratio.rate),
+            share_of(ratio.rate),
             ratio.cpu_text(),
             goals.collect::<String>()
         );

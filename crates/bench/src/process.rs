@@ -16,10 +16,10 @@ use crate::session::Session;
 /// How long a server may take to start.
 const START_TIME_MAX: Duration = Duration::from_secs(30);
 const CONNECT_EVERY: Duration = Duration::from_millis(50);
-/// A server is idle when it has used less than this CPU time between two looks.
+/// A server is idle when it has used less than this CPU time between two checks.
 const IDLE_CPU_SECONDS: f64 = 0.025;
 const IDLE_EVERY: Duration = Duration::from_millis(500);
-/// How long to wait for that.
+/// Maximum time to wait for a server to become idle.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// A kind of server.
@@ -49,7 +49,7 @@ pub enum Server {
 }
 
 impl Server {
-    /// Does it understand requests, or does it respond to anything?
+    /// Does it implement the storage protocol?
     pub fn speaks_storage(self) -> bool {
         matches!(self, Server::Lazuli | Server::Other | Server::Azurite)
     }

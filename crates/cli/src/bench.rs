@@ -67,7 +67,7 @@ pub struct Bench {
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     entities: usize,
 
-    /// Messages, or blobs, of the workloads that compare many with a thousand
+    /// Messages or blobs in the larger case of workloads that compare a large number with a thousand
     #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
     deep: u64,
 
@@ -79,7 +79,7 @@ pub struct Bench {
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     blob_mib: u64,
 
-    /// Memory for the caches of this server, in MiB; as in lazuli serve by default
+    /// Memory for the caches of this server, in MiB [default: as for lazuli serve]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..))]
     cache_mib: Option<u64>,
 

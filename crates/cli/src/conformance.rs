@@ -133,11 +133,11 @@ impl Conformance {
     }
 }
 
-/// The properties of the service before the transcripts ran, some of which change them.
+/// The service properties from before the run, to restore them: some transcripts change them.
 struct Properties(Option<Vec<u8>>);
 
 impl Properties {
-    /// A server that has none, or does not show them, keeps whatever the transcripts set.
+    /// Reads the properties. If the server returns none, nothing is restored after the run.
     fn save(storage: &Storage) -> Self {
         let found = storage.session().send(&call("GET"));
         Self(found.ok().map(|response| response.body).filter(|body| !body.is_empty()))

@@ -27,7 +27,7 @@ Examples:
   lazuli health --url http://127.0.0.1:10019   the same
   lazuli health --url http://127.0.0.1:10002/-/health   on the port of a service
 
-The admin listener is on loopback only: ask on the machine, or in the container, of the server.")]
+The admin listener is on loopback only: run this on the machine of the server, or in its container.")]
 pub struct Health {
     #[command(flatten)]
     server: AdminArgs,

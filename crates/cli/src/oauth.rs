@@ -35,7 +35,7 @@ pub struct OauthArgs {
     )]
     oauth: Option<Mode>,
 
-    /// Accept tokens of this issuer: `iss`, exactly as tokens have it
+    /// Accept tokens from this issuer; must equal the `iss` claim exactly
     #[arg(
         long,
         value_name = "URL",

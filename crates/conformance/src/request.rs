@@ -29,7 +29,7 @@ pub(crate) fn build(
     let body = exchange.body.as_ref().map(|body| values.render(body)).transpose()?;
     let mut draft = Draft::with_defaults(target.service, values, body.is_some());
     for given in &setup.headers {
-        // A request without body has no type of one, whatever the file's default is.
+        // A request without a body has no Content-Type, even if the file sets a default.
         let is_type = matches!(given, Header::Set(name, _) if name.eq_ignore_ascii_case("Content-Type"));
         if body.is_some() || !is_type {
             draft.apply(std::slice::from_ref(given), values)?;

@@ -48,7 +48,7 @@ async function pageOf(path) {
   try {
     return await /** @type {NonNullable<typeof find>} */ (find)(path);
   } catch {
-    throw new Error('This part of the page cannot be fetched. The server is gone, or it is another version now: reload the page.');
+    throw new Error('This part of the page could not be loaded. The server may have stopped or been upgraded; reload the page.');
   }
 }
 

@@ -24,8 +24,7 @@ pub enum Effect {
     Insert(Bytes),
     /// It gets this value, if its version is below that of the commit.
     Upsert(Bytes),
-    /// It must exist with a version between the two, and gets this value. `None`: any version below that of the
-    /// commit.
+    /// It must exist with this version, and gets this value. `None`: any version below that of the commit.
     Replace(Option<Version>, Bytes),
     /// It must exist with this version, or with any, and is deleted.
     Delete(Option<Version>),

@@ -83,7 +83,7 @@ const UPSERT_ONE: &str = "INSERT INTO lazuli_row (tbl, pk, rk, ver, val, lpk, lr
      ON CONFLICT (tbl, pk, rk) DO UPDATE SET ver = excluded.ver, val = excluded.val \
      WHERE lazuli_row.ver < excluded.ver";
 
-/// Changes rows whose version is between two.
+/// Replaces rows whose version is within the given bounds, inclusive.
 const REPLACE: &str = "WITH changed AS (UPDATE lazuli_row AS e SET ver = $3::int8, val = r.val \
      FROM unnest($4::bytea[], $5::int8[], $6::int8[], $7::bytea[]) AS r(rk, low, high, val) \
      WHERE e.tbl = $1::int8 AND e.pk = $2::bytea AND e.rk = r.rk AND e.ver >= r.low AND e.ver <= r.high \

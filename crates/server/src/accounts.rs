@@ -18,8 +18,8 @@ pub struct GivenAccount {
     pub keys: Vec<AccountKey>,
     /// One of them is so short that it can be guessed.
     pub is_weak: bool,
-    /// If the engine keeps an account of this name, that one is served: data created with private keys must not become
-    /// accessible to a public one.
+    /// If the engine stores an account with this name, the stored account is served instead: data created with private
+    /// keys must not become accessible with a public key.
     pub yields: bool,
 }
 

@@ -103,9 +103,9 @@ impl UrlScheme {
 /// Where the admin listener listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminPort {
-    /// Nowhere.
+    /// No admin listener.
     Off,
-    /// On this port, or not at all.
+    /// On this port; if it is taken, the server does not start.
     Exactly(u16),
     /// On this port, or on a free one if it is taken.
     Preferably(u16),

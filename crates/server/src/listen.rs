@@ -128,8 +128,8 @@ impl<H: Handler> Guest<H> {
                 let told = turn_away(stream, peer, &*self.handler, code, &self.shared.limits);
                 let _ = timeout(TURN_AWAY_TIME_MAX, told).await;
             }
-            Ok(Err(error)) => tracing::debug!(client = %peer.address, %error, "no TLS with a client"),
-            Err(_) => tracing::debug!(client = %peer.address, "a client was too slow for TLS"),
+            Ok(Err(error)) => tracing::debug!(client = %peer.address, %error, "TLS handshake failed"),
+            Err(_) => tracing::debug!(client = %peer.address, "TLS handshake timed out"),
         }
     }
 

@@ -186,7 +186,7 @@ async fn assemble(
     })
 }
 
-/// Runs background work. Its state lives on the heap of its own, so that all such tasks are one type for the compiler.
+/// Spawns a background task. The future is boxed, so that the compiler sees one type for all of them.
 fn spawn(work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
     let work: BoxFuture<'static, ()> = Box::pin(work);
     tokio::spawn(work)
@@ -375,7 +375,7 @@ fn connections_possible(wanted: usize) -> usize {
             connections,
             wanted,
             files,
-            "the system's limit of open files allows fewer connections"
+            "the limit on open files allows fewer connections; raise it (ulimit -n, LimitNOFILE=)"
         );
     }
     connections

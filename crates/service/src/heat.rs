@@ -127,7 +127,8 @@ impl Sketch {
         }
     }
 
-    /// Decides at random whether a new entry gets in. The probability is its share of its own and the replaced count.
+    /// Decides at random whether a new entry replaces the least used one. The probability is
+    /// `entities / (least + entities)`.
     fn is_lucky(&mut self, entities: u64) -> bool {
         // An odd step through all numbers, then mixed: enough for a coin.
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);

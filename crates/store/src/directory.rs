@@ -2,12 +2,12 @@
 //!
 //! | name | what |
 //! |---|---|
-//! | `lock` | locked as long as the store is open; holds the process id of the one that has it |
+//! | `lock` | locked while the store is open; contains the id of the process that holds it |
 //! | `format` | says that this is a store, and of which format |
 //! | `acknowledged` | the last version that was acknowledged; made after `data/` |
 //! | `closed` | exists after a clean close: the last version that must be present |
 //! | `relaxed` | exists once the store was opened with commits that do not wait for the disk: the end of the log may be in any state |
-//! | `restoring` | exists while the store is made from a backup: its content does not count |
+//! | `restoring` | exists while the store is being restored from a backup: its data is incomplete |
 //! | `cut-N` | the unfinished end of a log that was dropped when the store was opened; the greatest N is the latest |
 //! | `data/` | the sorted store with its log |
 //! | `content/` | packs of large content; exists once there was any |
@@ -193,8 +193,8 @@ fn create_all(path: &Path) -> Result<(), OpenError> {
         sync_dir(parent_of(dir))?;
     }
     if !is_store(path)? {
-        // Those that were there may be the work of a start that was killed before it synced them; or anybody's, so that not all
-        // of them can be opened.
+        // Sync existing parent directories too: an earlier start may have created them and been killed before the sync.
+        // Ignore errors, because some may belong to other users and be unreadable.
         let others = path.ancestors().skip(missing.len()).filter(|dir| dir.parent().is_some());
         others.for_each(|dir| drop(sync_dir(parent_of(dir))));
     }

@@ -74,9 +74,9 @@ impl Files {
         let data = directory.data();
         let is_new = !data.exists();
         let was_closed = directory.closed_at()?.is_some();
-        let was_made = missing::was_made(&directory, options.accept_data_loss)?;
+        let was_created = missing::was_created(&directory, options.accept_data_loss)?;
         // The durability of the last opening matters here, not that of this one.
-        preflight::verify(&data, directory.was_relaxed()?, was_closed, was_made)?;
+        preflight::verify(&data, directory.was_relaxed()?, was_closed, was_created)?;
         if !was_closed {
             settle::all(&directory)?;
         }

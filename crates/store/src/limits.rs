@@ -50,16 +50,15 @@ pub const GATHER_MAX: Duration = Duration::from_micros(500);
 /// A shorter wait is not worthwhile.
 pub const GATHER_MIN: Duration = Duration::from_micros(20);
 
-/// Rejections of commits that lost against another one are sent in portions: one of this many that wait, ...
+/// Rejections of commits that lost against another one are sent in portions: the waiting ones divided by this number.
 pub const LATE_SHARE: usize = 16;
-/// ... but at least this many.
+/// Minimum rejections in a portion.
 pub const LATE_AT_ONCE_MIN: usize = 2;
-/// Maximum that wait.
+/// Maximum rejections that wait.
 pub const LATE_MAX: usize = 1024;
-/// The committer waits for a job as long as the last sync took before it sends the next portion: the next winner needs about
-/// as long. But at least this long ...
+/// Minimum pause between portions. The pause is as long as the last sync, since the next winner needs about that time.
 pub const LATE_PAUSE_MIN: Duration = Duration::from_micros(200);
-/// ... and at most this long.
+/// Maximum pause between portions.
 pub const LATE_PAUSE_MAX: Duration = Duration::from_millis(5);
 
 /// Rows whose latest state the committer remembers, to check conditions without reading.
@@ -72,7 +71,7 @@ pub const ERASE_ROWS_MAX: usize = 1000;
 /// Maximum tables for which the position of `erase` is remembered.
 pub const ERASE_TABLES_MAX: usize = 1024;
 
-/// Ranges of a scan that are read like single rows, if each is one.
+/// Maximum ranges of a scan that is read as single rows; each range must cover one row only.
 pub const INLINE_POINTS_MAX: usize = 32;
 
 /// Reads of single rows from files at a time, unless the options say otherwise; more wait. Each has a thread that mostly
@@ -87,22 +86,22 @@ pub const READ_WAIT_MAX: Duration = Duration::from_millis(1);
 
 /// Memory for all caches together, unless the options say otherwise.
 pub const CACHE_BYTES: u64 = 64 * 1024 * 1024;
-/// About how many bytes of rows the scan cache keeps and drops together: what a write makes it read again.
+/// Approximate bytes of rows in a segment, the unit that the scan cache keeps, drops, and reads again after a write.
 pub const SEGMENT_BYTES: usize = 128 * 1024;
 /// Segments are made smaller if fewer than this many would fit into the scan cache.
 pub const SEGMENTS_IN_CACHE_MIN: usize = 16;
-/// The share of the scan cache for the borders of segments: one byte in this many.
+/// Borders of segments may take at most the size of the scan cache divided by this.
 pub const SEGMENT_BORDERS_SHARE: usize = 8;
 /// Maximum bytes of borders: about 80,000 segments, or 10 GB of rows.
 pub const SEGMENT_BORDERS_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// A stretch of keys with less than this share of a segment's bytes is not made a segment: finding it would cost as much
-/// as reading it.
+/// A range of keys becomes a segment only if its rows take at least the size of a segment divided by this: finding a
+/// smaller segment would cost as much as reading its rows.
 pub const SEGMENT_SHARE_MIN: usize = 16;
 /// Maximum borders that one scan adds; a later scan divides the rest.
 pub const BORDERS_MAX: usize = 4096;
 /// Segments that are looked at to find room for another one.
 pub const CACHE_PROBES_MAX: usize = 16;
-/// After this many searches without room every segment counts as scanned half as often.
+/// After this many failed searches for room, the scan counts of all segments are halved.
 pub const CACHE_DECLINES_MAX: usize = 256;
 
 /// Memory for rows that are not yet in a sorted file, unless the options say otherwise.

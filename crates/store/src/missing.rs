@@ -7,8 +7,9 @@ use crate::acknowledged::Acknowledged;
 use crate::directory::Directory;
 use crate::error::OpenError;
 
-/// Did all files of a new store exist once? `false` if their loss is accepted.
-pub fn was_made(directory: &Directory, accepts_loss: bool) -> Result<bool, OpenError> {
+/// Do the store's records prove that its creation was completed, so that all its files must exist? Always `false` if
+/// data loss is accepted.
+pub fn was_created(directory: &Directory, accepts_loss: bool) -> Result<bool, OpenError> {
     if accepts_loss {
         return Ok(false);
     }
@@ -25,7 +26,7 @@ pub fn verify(directory: &Directory, last: Version, accepts_loss: bool) -> Resul
     match since(directory.closed_at()?, acknowledged, last) {
         None => Ok(()),
         Some(why) if accepts_loss => {
-            tracing::warn!("acknowledged data is missing, which is accepted: {why}");
+            tracing::warn!("acknowledged data is missing; continuing because its loss is accepted: {why}");
             Ok(())
         }
         Some(why) => Err(OpenError::Lost(why)),

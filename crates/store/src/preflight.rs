@@ -28,20 +28,20 @@ pub const LOG_EXTENSION: &str = "jnl";
 /// The file that names the list of files: its number (8 bytes), its XXH3 (16), and this for the kind of checksum.
 const CURRENT_KIND: u8 = 0;
 
-/// Verifies the files in `data`. `was_closed` says that the store was closed cleanly, `was_made` that all files of a
+/// Verifies the files in `data`. `was_closed` says that the store was closed cleanly, `was_created` that all files of a
 /// new store were there once.
 ///
 /// `was_relaxed` says that commits did not wait for the disk when it was last open.
-pub fn verify(data: &Path, was_relaxed: bool, was_closed: bool, was_made: bool) -> Result<(), OpenError> {
+pub fn verify(data: &Path, was_relaxed: bool, was_closed: bool, was_created: bool) -> Result<(), OpenError> {
     if !is_begun(data)? {
-        return if was_made {
+        return if was_created {
             Err(OpenError::Lost(format!("{} or files in it are missing", data.display())))
         } else {
             discard_unfinished(data)
         };
     }
     let is_used = verify_logs(data, was_relaxed, was_closed)?;
-    verify_keyspaces(&data.join(KEYSPACES), is_used || was_made)
+    verify_keyspaces(&data.join(KEYSPACES), is_used || was_created)
 }
 
 /// Does the file that is written last when a store is created exist with its content?

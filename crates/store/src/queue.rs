@@ -4,8 +4,8 @@
 //! until its group is done.
 //!
 //! Callers that just got a result tend to send their next commit immediately, while the committer is already syncing
-//! for those that came in the meantime: two halves taking turns, each waiting for two syncs. So the committer waits a
-//! moment for as many as there were before, but never longer than a fraction of what a sync takes.
+//! other commits. Callers would then split into two alternating groups, and every commit would wait for two syncs. So the
+//! committer waits briefly for as many commits as the last group had, but only for a fraction of the time of a sync.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};

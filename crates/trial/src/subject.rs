@@ -18,9 +18,9 @@ use tempfile::TempDir;
 /// How to end a server before it starts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It finishes what it does, and closes its files.
+    /// Finish the work in progress and close all files.
     Stop,
-    /// kill -9, where it is a process; else as `Stop`.
+    /// Kill with SIGKILL if the server is a process; otherwise the same as `Stop`.
     Kill,
 }
 

@@ -30,8 +30,8 @@ const SAVE_EVERY: u64 = 32;
 
 /// Download a blob, or all blobs of a container or below a prefix
 ///
-/// The MD5 of every range and of the whole blob are verified, as far as the server sends them. Files that have the same
-/// content already are left alone, and large blobs continue where they were, so an interrupted download can be started again.
+/// Verifies the MD5 of every range and of the whole blob if the server sends it. Skips files that already have the same
+/// content and resumes large blobs, so an interrupted download can be run again.
 #[derive(Args)]
 #[command(after_help = format!("\
 Examples:
@@ -55,7 +55,7 @@ pub struct Download {
     #[arg(short, long)]
     recursive: bool,
 
-    /// Replace files with other content
+    /// Replace existing files whose content differs
     #[arg(long)]
     overwrite: bool,
 

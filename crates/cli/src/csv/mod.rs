@@ -101,7 +101,7 @@ struct Field {
 pub struct CsvReader<R> {
     input: R,
     header: Vec<Meaning>,
-    /// Bytes that were read, so far as they belong to whole records.
+    /// Bytes read so far, counting complete records only.
     pub offset: u64,
     /// The line in which the next record starts.
     pub line: u64,

@@ -34,11 +34,11 @@ use source::ImportSource;
 /// --from-azurite reads the data directory of an Azurite that is stopped: tables, queues and blobs with their properties,
 /// metadata, policies, tags, snapshots and uncommitted blocks. Timestamps of blobs and messages are new; leases are left out.
 ///
-/// From files: /// TABLE.jsonl and TABLE.csv become table TABLE, which is created if it does not exist. Entities replace existing ones with the
-/// same keys. To resume an interrupted import, run the same command again; with --existing reject, entities that the
-/// interrupted run may have written and that have the same properties are accepted. The service gives each entity a new
-/// Timestamp; --timestamp-as keeps the old one in a property. With --location, into the store of a stopped server,
-/// --keep-timestamp keeps the Timestamps of the file, and with them the ETags.
+/// From files: TABLE.jsonl and TABLE.csv become table TABLE, which is created if it does not exist. Entities of the file
+/// replace existing entities with the same keys. To resume an interrupted import, run the same command again; with
+/// --existing reject, it accepts entities that the interrupted run may have written if their properties are the same.
+/// The service gives each entity a new Timestamp; --timestamp-as stores the old one in a property. With --location (the
+/// store of a stopped server), --keep-timestamp keeps the Timestamps of the file, and with them the ETags.
 #[derive(Args)]
 #[command(after_help = format!("\
 Examples:

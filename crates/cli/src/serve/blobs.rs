@@ -10,11 +10,11 @@ use lazuli_server::outbound::AllowedHost;
 
 #[derive(Args)]
 pub(super) struct BlobArgs {
-    /// Keep a version of every state of a blob that a write replaces, in all accounts or in these, separated by commas
+    /// Keep every replaced state of a blob as a version, in all accounts or in the listed ones (comma-separated)
     #[arg(long, value_name = "ACCOUNTS", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     blob_versioning: Option<Vec<String>>,
 
-    /// Track when block blobs were read or written last, in all accounts or in these, separated by commas
+    /// Track when block blobs were last read or written, in all accounts or in the listed ones (comma-separated)
     #[arg(long, value_name = "ACCOUNTS", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     blob_last_access: Option<Vec<String>>,
 
@@ -26,8 +26,8 @@ pub(super) struct BlobArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     rehydrate_seconds: u32,
 
-    /// Copy blobs from this server, too: HOST, HOST:PORT or .DOMAIN for all names below; may be repeated [default: from
-    /// no other server]
+    /// Allow copies from this other server: HOST, HOST:PORT, or .DOMAIN for all names below; may be repeated [default:
+    /// none]
     #[arg(long, value_name = "HOST[:PORT]")]
     copy_source_allow: Vec<AllowedHost>,
 

@@ -36,8 +36,8 @@ impl fmt::Display for Mistake {
 }
 
 impl Serve {
-    /// The error for tokens that anyone can make on a server that others can reach. Where Azurite is expected, a host
-    /// that is named is enough, as for the development account.
+    /// The error for accepting tokens that anyone can make on a server that other machines can reach. When started as
+    /// Azurite, an explicit host counts as consent, as for the development account.
     fn exposed_tokens(&self) -> Option<String> {
         let is_public = self.oauth.settings().is_some_and(|settings| settings.is_public());
         let host = self.host(&self.config(&self.engine_url()));

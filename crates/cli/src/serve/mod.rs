@@ -117,8 +117,8 @@ pub struct Serve {
     #[arg(long, alias = "queuePort", value_name = "PORT")]
     queue_port: Option<u16>,
 
-    /// Port of the Table service [default: 10002]; 0 picks a free port and prints it, also for services whose port is
-    /// not given
+    /// Port of the Table service [default: 10002]; 0 picks and prints a free port, and services without a port setting
+    /// then get free ports too
     #[arg(long, alias = "tablePort", value_name = "PORT")]
     table_port: Option<u16>,
 
@@ -134,7 +134,8 @@ pub struct Serve {
     #[command(flatten)]
     blobs: BlobArgs,
 
-    /// Accept requests to this host name only, and to addresses; may be repeated; `.example.org` allows all names below
+    /// Accept only requests whose Host is this name or an IP address; `.example.org` allows all names below; may be
+    /// repeated
     #[arg(long, value_name = "NAME")]
     allowed_host: Vec<String>,
 
@@ -142,7 +143,7 @@ pub struct Serve {
     #[arg(short = 'l', long, value_name = "DIR", conflicts_with = "engine")]
     location: Option<PathBuf>,
 
-    /// Storage engine: file:DIR, memory: for nothing on disk, or postgres://… for a database that servers share
+    /// Storage engine: file:DIR; memory:, which stores nothing on disk; or postgres://…, a database that servers share
     #[arg(long, value_name = "URL")]
     engine: Option<EngineUrl>,
 
@@ -253,7 +254,7 @@ pub struct Serve {
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
 
-    /// Least important events to log [default: info, or error with --quiet]
+    /// Minimum level of events to log [default: info, or error with --quiet]
     #[arg(long, value_enum, value_name = "LEVEL")]
     log_level: Option<LogLevel>,
 

@@ -186,7 +186,7 @@ impl Error {
         self.0.status
     }
 
-    /// The message for people.
+    /// The human-readable message.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {

@@ -103,6 +103,12 @@ use sealed::Compare;
 
 /// A property that can be compared with a `V`: a [`Field`] of that type, or any [`Prop`].
 ///
+/// ```
+/// use lazuli_client::{constant, row_key};
+///
+/// assert_eq!(constant("b").eq(row_key()), row_key().eq("b"));
+/// ```
+///
 /// ```compile_fail
 /// use lazuli_client::{constant, row_key};
 ///
@@ -111,6 +117,12 @@ use sealed::Compare;
 pub trait Comparable<V>: Compare<V> {}
 
 /// A property whose values have an order: not those of type `bool`, `Guid` and bytes.
+///
+/// ```
+/// use lazuli_client::{constant, prop};
+///
+/// assert_eq!(constant(5).lt(prop("Price")), prop("Price").gt(5));
+/// ```
 ///
 /// ```compile_fail
 /// use lazuli_client::{constant, prop};

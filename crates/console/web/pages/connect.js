@@ -33,7 +33,7 @@ export function connectPage({ wanted, done }) {
   };
   const element = h('div', { class: 'page narrow' },
     h('h1', {}, 'Connect an account'),
-    isNamed ? h('p', {}, 'This link leads into the account ', h('strong', {}, wanted), '. Enter a key or a SAS for it to see what it shows.') : null,
+    isNamed ? h('p', {}, 'This link belongs to the account ', h('strong', {}, wanted), '. Enter a key or a SAS for that account to open it.') : null,
     h('p', { class: 'faint' }, 'What you enter stays in the memory of this page and is gone when you close or reload it. Requests are signed here; the key is never sent.'),
     problem,
     h('form', { class: 'card', onsubmit: connect(() => parseCredential(whole.value), () => viewOfSasUrl(whole.value)) },

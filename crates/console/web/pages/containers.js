@@ -62,10 +62,10 @@ export async function containersPage({ account, route }) {
     const name = h('input', { type: 'text', autocomplete: 'off', spellcheck: 'false' });
     const access = select(ACCESS, 'private');
     return form('Create a container', {
-      label: 'Create', body: [field('Name', name, '3 to 63 lower-case letters, digits and single hyphens'), field('Public access', access)],
+      label: 'Create', body: [field('Name', name, '3 to 63 characters: lower-case letters, digits, and single hyphens between them'), field('Public access', access)],
       submit: async () => {
         const wanted = name.value.trim();
-        if (!/^(\$root|\$web|\$logs|[a-z0-9](-?[a-z0-9]){2,62})$/.test(wanted) || wanted.length > 63) throw new Error('A container name has 3 to 63 lower-case letters, digits and single hyphens.');
+        if (!/^(\$root|\$web|\$logs|(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*)$/.test(wanted)) throw new Error('A container name has 3 to 63 characters: lower-case letters, digits, and single hyphens between them.');
         await createContainer(account, wanted, access.value);
         await load();
       },

@@ -189,7 +189,7 @@ class Editor {
       const entry = this.readers.get(element)?.();
       if (!entry || (entry.name === '' && entry.value.text === '')) continue;
       if (!entry.name) throw new Error('A property has a value but no name.');
-      if (values.has(entry.name)) throw new Error(`The property ${entry.name} is there twice.`);
+      if (values.has(entry.name)) throw new Error(`The property ${entry.name} occurs twice.`);
       const wrong = problemOf(entry.value);
       if (wrong) throw new Error(`${entry.name}: ${wrong}`);
       values.set(entry.name, entry.value);

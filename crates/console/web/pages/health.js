@@ -37,7 +37,7 @@ const STORE = [
 export async function healthPage({ account }) {
   const element = h('div', { class: 'page scrolls' });
   if (!account.key) {
-    fill(element, h('h1', {}, 'Health'), h('p', {}, 'The numbers of the server are for holders of an account key; this page is connected with a SAS.'));
+    fill(element, h('h1', {}, 'Health'), h('p', {}, 'Server metrics require an account key; this page is connected with a SAS.'));
     return { title: ['Health'], element };
   }
   const view = new HealthView(account.name);
@@ -95,7 +95,7 @@ class HealthView {
 
   /** @param {unknown} error of the last reading */
   showOutage(error) {
-    fill(this.outage, error === undefined ? null : [errorBox(error), h('p', { class: 'faint' }, this.#before ? 'The numbers below are those of the last reading. The page keeps asking.' : 'The page keeps asking.')]);
+    fill(this.outage, error === undefined ? null : [errorBox(error), h('p', { class: 'faint' }, this.#before ? 'The numbers below are from the last successful update. The page keeps retrying.' : 'The page keeps retrying.')]);
   }
 
   /** @param {Families} families */
@@ -218,7 +218,7 @@ class HealthView {
     const shown = JSON.stringify(slow);
     if (shown === this.#slowShown) return;
     this.#slowShown = shown;
-    if (slow.length === 0) return void fill(this.slow, h('p', { class: 'faint' }, 'None: no query took 100 ms, or read a hundred times more than it returned.'));
+    if (slow.length === 0) return void fill(this.slow, h('p', { class: 'faint' }, 'None: no query took 100 ms or more, or read over a hundred times more than it returned.'));
     const rows = slow.map((query) => {
       const plan = PLANS[query.plan];
       const table = /\/([A-Za-z][A-Za-z0-9]*)(\(|$)/.exec(query.path)?.[1];

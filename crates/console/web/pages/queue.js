@@ -136,7 +136,7 @@ class QueueView {
     const wanted = this.search.input.value.trim();
     this.grid.options.empty = wanted && this.#messages.length
       ? `None of ${plural(this.#messages.length, 'message')} shown here contains “${wanted}”.`
-      : 'No visible messages. Messages that a client has dequeued are hidden until their time is over.';
+      : 'No visible messages. Messages that a client has dequeued stay hidden until their visibility timeout ends.';
     this.grid.setRows(this.#messages.filter((message) => mentions(message, wanted)));
   }
 

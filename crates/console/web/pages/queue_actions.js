@@ -63,7 +63,7 @@ export async function moveChosen(account, name, chosen, suggested, ondone) {
   const what = plural(chosen.length, 'selected message');
   const isConfirmed = await form('Move messages', {
     label: 'Move', body: [
-      h('p', {}, `Moves ${what}. A message is deleted here after it is in the other queue; if the move is interrupted, a message may be in both. Others at the front of ${name} count as dequeued once more.`),
+      h('p', {}, `Moves ${what}. A message is deleted here after it is in the other queue; if the move is interrupted, a message may be in both. The dequeue count of other messages at the front of ${name} increases by one.`),
       field('To queue', target)],
     submit: () => checkTarget(target.value, name),
   });
@@ -88,7 +88,7 @@ export async function moveChosen(account, name, chosen, suggested, ondone) {
  */
 export async function removeChosen(account, name, chosen, ondone) {
   const what = plural(chosen.length, 'message');
-  if (!(await confirm('Delete messages', `This deletes ${what} of ${name}. Messages cannot be restored. Others at the front of the queue count as dequeued once more.`, `Delete ${what}`))) return;
+  if (!(await confirm('Delete messages', `This deletes ${what} of ${name}. Messages cannot be restored. The dequeue count of other messages at the front of the queue increases by one.`, `Delete ${what}`))) return;
   await run(`Delete messages of ${name}`, async (job) => {
     const removed = await eachOf(account, name, chosen, job, async (message) => {
       await removeMessage(account, name, message);

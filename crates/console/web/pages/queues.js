@@ -55,8 +55,8 @@ export async function queuesPage({ account, route }) {
     }).catch(showError);
   };
   const create = () => prompt('Create a queue', {
-    label: 'Name', hint: '3 to 63 lower-case letters, digits and single hyphens', confirm: 'Create',
-    check: (name) => (/^[a-z0-9](-?[a-z0-9]){2,62}$/.test(name) && name.length <= 63 ? undefined : 'A queue name has 3 to 63 lower-case letters, digits and single hyphens.'),
+    label: 'Name', hint: '3 to 63 characters: lower-case letters, digits, and single hyphens between them', confirm: 'Create',
+    check: (name) => (/^(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*$/.test(name) ? undefined : 'A queue name has 3 to 63 characters: lower-case letters, digits, and single hyphens between them.'),
     submit: async (name) => { await createQueue(account, name); await load(); },
   });
   const remove = button({ icon: 'trash', label: 'Delete', kind: 'danger', disabled: true, onclick: async () => {

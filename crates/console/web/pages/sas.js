@@ -84,9 +84,9 @@ export async function sasDialog(account, resource) {
   await dialog(`Share ${describe(resource)}`, () => ({
     wide: true,
     body: [
-      h('fieldset', {}, h('legend', {}, 'Whoever has the link may'), h('div', { class: 'checks' }, letters.map((box) => box.element))),
+      h('fieldset', {}, h('legend', {}, 'Anyone with the link may'), h('div', { class: 'checks' }, letters.map((box) => box.element))),
       resource.service === 'account' ? [h('fieldset', {}, h('legend', {}, 'In'), h('div', { class: 'checks' }, [...services, ...types].map((box) => box.element)))] : null,
-      h('div', { class: 'row wrap align-top' }, field('Valid for', hours), ends, resource.service === 'account' ? null : field('Stored policy', policy, 'A policy decides permissions and times, and can be revoked')),
+      h('div', { class: 'row wrap align-top' }, field('Valid for', hours), ends, resource.service === 'account' ? null : field('Stored policy', policy, 'A policy sets permissions and times; remove it to revoke the SAS')),
       h('details', {}, h('summary', {}, 'More limits'), h('div', { class: 'row wrap align-top' }, field('Not before', start), field('Client addresses', addresses)), httpsOnly.element,
         resource.service === 'table' ? h('div', { class: 'row wrap' }, range.map((entry) => field(entry.label, entry.input))) : null),
       result,

@@ -105,7 +105,7 @@ export function showQuerySnippet(account, table, query) {
     wide: true,
     body: [
       h('p', { class: 'faint' }, 'The key is not part of the code: keep it in a setting of your application.'),
-      query.find ? h('p', { class: 'note' }, `The service can only compare: this page itself searches for “${query.find}” in what the query returns. The code leaves that out.`) : null,
+      query.find ? h('p', { class: 'note' }, `The service cannot search inside values, so this page searches the results of the query for “${query.find}”. The code does not include that search.`) : null,
       tabs('Language', Object.entries(LANGUAGES).map(([key, language]) => ({ key, title: language.title, build: () => codeBlock(language.code(parts), language.title) }))).element,
     ],
   }));

@@ -31,7 +31,7 @@ impl Naming for NamesNothing {
 /// Sweeps the content of an engine: frees what earlier processes stored and no row names. Nothing is freed if a row cannot
 /// be read or understood.
 pub async fn sweep(engine: &dyn Engine, content: &dyn Content, naming: &mut dyn Naming) -> Result<Swept> {
-    // In this order: what is stored from now on is not covered.
+    // Begin the sweep before the dump: the sweep ignores content that is stored later, which the dump may not show.
     let mut sweep = content.sweep().await?;
     let mut dump = engine.dump().await?;
     loop {

@@ -129,13 +129,13 @@ pub struct EntityWrite {
 pub enum EntityChange {
     /// It must not exist.
     Insert(Properties),
-    /// It must exist and match; what is not given goes.
+    /// It must exist and match. Removes properties that are not given.
     Replace(Properties, Match),
-    /// It must exist and match; what is not given stays.
+    /// It must exist and match. Keeps properties that are not given.
     Merge(Properties, Match),
-    /// Whether it exists or not; what is not given goes.
+    /// It may or may not exist. Removes properties that are not given.
     InsertOrReplace(Properties),
-    /// Whether it exists or not; what is not given stays.
+    /// It may or may not exist. Keeps properties that are not given.
     InsertOrMerge(Properties),
     /// It must exist and match.
     Delete(Match),

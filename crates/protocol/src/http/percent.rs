@@ -1,6 +1,6 @@
 //! Percent-encoding, read leniently and written as .NET writes it.
 //!
-//! Ours because generated URLs must be equal to the byte to what clients compare: everything but unreserved characters
+//! Not a library, because clients compare generated URLs byte by byte: everything but unreserved characters
 //! is escaped in upper-case hex, and the quotes of keys stay literal.
 
 use std::borrow::Cow;

@@ -59,27 +59,27 @@ pub struct Record {
 pub struct CompletedExchange<'a> {
     /// The service that was addressed.
     pub service: Service,
-    /// What came.
+    /// The request head.
     pub head: &'a Head<'a>,
-    /// Where it went.
+    /// The address that the request names.
     pub address: &'a Address<'a>,
     /// Who sent it.
     pub peer: SocketAddr,
-    /// When, and under which id.
+    /// The time and the id of the request.
     pub context: &'a Context,
-    /// What it wanted.
+    /// The operation.
     pub kind: OperationKind,
     /// Bytes of its body that were read.
     pub body_bytes: usize,
     /// Time to receive them.
     pub body_time: Duration,
-    /// What it got.
+    /// The response.
     pub response: &'a Response,
     /// Time from its head to its response.
     pub time: Duration,
     /// The identity in its bearer token, if that was verified.
     pub identity: Option<&'a Identity>,
-    /// By `https`?
+    /// The scheme of the URL: `http` or `https`.
     pub scheme: &'a str,
 }
 

@@ -28,7 +28,7 @@ use crate::state::State;
 const SERVER_HEADER: &str = "Windows-Azure-Web/1.0 Microsoft-HTTPAPI/2.0";
 /// The version that pages are served with, whatever the account or the request prefers.
 const VERSION: ApiVersion = ApiVersion::V2018_03_28;
-/// The request headers that have an effect. Without conditions and ranges, only the first.
+/// The request headers that have an effect. For the error document, only the first has one.
 const FIELDS: [&str; 6] =
     ["host", "range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
 

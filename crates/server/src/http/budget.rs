@@ -1,7 +1,7 @@
 //! A bound on the memory that all connections together hold for large data.
 //!
-//! Small allocations are free, so many clients with large ones do not block the others; their bound is the number of
-//! connections.
+//! Small allocations are not counted, so clients with large ones do not block the others. The limit on connections bounds
+//! the small allocations.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -67,7 +67,7 @@ pub async fn render(state: &State, view: View<'_>) -> String {
     let most = memory::bytes_max(&state.config.limits, &**state.service().engine());
     text.gauge("lazuli_memory_max_bytes", "Upper bound of the memory that clients can make the server take.")
         .sample(&[], most);
-    // With the health checks, so that a stalled engine does not keep the other metrics back.
+    // Through the health check, which has a timeout, so that a stalled engine does not delay the other metrics.
     render_engine(&mut text, state.health.check().await.into_status());
     process::render(&mut text, metrics.started_at);
     text.finish()

@@ -119,7 +119,7 @@ impl Oauth {
         let oauth = Self { settings, challenge, keys, looked: Mutex::new(None) };
         match (oauth.reload().await, &oauth.settings.jwks) {
             (Err(error), Jwks::Url(_)) => {
-                tracing::warn!(%error, "no keys for bearer tokens yet");
+                tracing::warn!(%error, "failed to load the keys for bearer tokens; tokens are rejected until they load");
             }
             (Err(error), _) => return Err(error),
             (Ok(()), _) => {}

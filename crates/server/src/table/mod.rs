@@ -121,7 +121,7 @@ impl Work<'_> {
         note.kind = kind;
         let done = match intent {
             Ok(Intent::ServiceDocument) => Ok(table::encode::service_document(context)),
-            // In memory of its own, so that other requests do not move space for it.
+            // Boxed, so that the futures of other requests do not reserve space for it.
             Ok(Intent::Batch) => Box::pin(self.run_batch(body, note)).await,
             Ok(intent) => self.run(intent, &wanted, table.as_ref(), body, note).await,
             Err(failure) => Err(failure),

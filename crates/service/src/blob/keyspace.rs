@@ -15,9 +15,9 @@
 //! | staged | `<block id>/<upload>` | [`Staged`](super::record::Staged): an uncommitted block |
 //! | tags | see [`tags`](super::tags) | the index of tags: all rows are in one partition |
 //!
-//! A slot is the number of a segment in 8 digits, or, for an append blob, the offset at which a run of bytes ends in 16
-//! digits. So a scan from an offset on finds the run in which it lies. The generation of a page blob has one empty segment,
-//! which stands for it: a commit that names the generation demands it, and the sweep removes it last.
+//! A slot is the number of a segment (8 digits) or, for an append blob, the end offset of a run of bytes (16 digits). So
+//! a scan that starts at an offset finds the run that contains it. A generation of a page blob has one empty segment as a
+//! marker: commits that name the generation require it, and the sweep removes it last.
 //!
 //! What must stay true: rows that name a generation sort before rows that hold content, so that a listing can leave a
 //! blob when it comes to its content.

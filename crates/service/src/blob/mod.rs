@@ -82,8 +82,7 @@ use crate::{Grant, Result, Services, access};
 use core::Core;
 use event::Outbox;
 
-/// Checks a row of the first table of a container, and returns the number of blobs that it is: the head of a blob that is
-/// committed is one.
+/// Checks a row of the first table of a container. Returns 1 if it is the head of a committed blob, else 0.
 pub fn check_row(row: lazuli_engine::RowView<'_>) -> std::result::Result<u64, String> {
     if row.row != keyspace::HEAD {
         return Ok(0);

@@ -127,7 +127,7 @@ impl Services {
         access::queue::authorize(grant, operation.kind(), operation.queue())?;
         let home = grant.home.as_str();
         let service = lazuli_model::Service::Queue;
-        // All but the most frequent operations in memory of their own: otherwise those would move space for the others.
+        // Rare operations are boxed, so that the futures of frequent ones do not reserve space for them.
         match operation {
             Operation::ListQueues(query) => Box::pin(self.list_queues(home, query)).await,
             Operation::CreateQueue(queue, metadata) => {

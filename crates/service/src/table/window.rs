@@ -55,7 +55,7 @@ impl Window {
     }
 }
 
-/// The end of names that all begin with `start`, and continue between two strings.
+/// The exclusive upper bound of the names that begin with `start` and continue with a string from `first` to `last`.
 fn before(start: &str, first: &str, last: &str, is_wanted: bool) -> String {
     let Some(end) = last.chars().next() else { return format!("{start}\0") };
     // Between the two there is no capital letter that would sort after the end in lower case.

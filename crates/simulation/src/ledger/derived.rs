@@ -1,4 +1,4 @@
-//! Snapshots and copies: each shows one of the writes that its blob could show when it was made, forever.
+//! Snapshots and copies: each shows one write that its blob could show when it was made, and always the same one.
 
 use std::collections::BTreeMap;
 
@@ -29,13 +29,13 @@ impl DerivedLedger {
         self.snapshots.insert((blob.into(), snapshot.into()), (made, None));
     }
 
-    /// The snapshots of a blob, each with the write since which the blob has it.
+    /// The snapshots of a blob, each with the last write that was acknowledged before it was made.
     pub fn snapshots(&self, blob: &str) -> Vec<(String, u64)> {
         let of_blob = self.snapshots.iter().filter(|((of, _), _)| of == blob);
         of_blob.map(|((_, snapshot), (made, _))| (snapshot.clone(), made.floor)).collect()
     }
 
-    /// A snapshot shows a write: one that it could have seen, and the same one as ever.
+    /// Checks which write a snapshot shows: one that it could have seen, and the same one every time.
     pub fn check_snapshot(&mut self, blob: &str, snapshot: &str, seen: u64) -> Checked {
         let Some((made, shown)) = self.snapshots.get_mut(&(blob.into(), snapshot.into())) else {
             return Ok(());

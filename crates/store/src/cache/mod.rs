@@ -41,7 +41,7 @@ pub enum Found {
         /// The lowest key after the segment.
         end: Vec<u8>,
     },
-    /// A segment without rows that fit the view.
+    /// A segment whose rows are not cached, or not valid for the view of the reader.
     Segment {
         /// Its lowest key.
         start: Vec<u8>,
@@ -104,7 +104,7 @@ impl ScanCache {
         keys.for_each(|key| index.note_write(number, key));
     }
 
-    /// The most that it holds.
+    /// Maximum bytes that the cache holds.
     pub fn bytes_max(&self) -> usize {
         self.bytes_max
     }

@@ -1,14 +1,14 @@
 //! Single rows kept in memory, for reads by key.
 //!
-//! The same rule as for blocks: a row is what the reader's view has if nothing was written to it between that view and
-//! the one it was read in. What was written when is remembered by a hash of the key: a write to one row may invalidate
+//! The same rule as for blocks: a cached row is valid for a reader if nothing was written to it between the view it was
+//! read from and the view of the reader. Writes are recorded by a hash of the key: a write to one row may invalidate
 //! others with the same hash, but an outdated row is never returned.
 //!
 //! A row is kept when it is read for the second time: rows that are read only once, as by random reads of a table that
 //! no cache can hold, are not worth the copy.
 //!
-//! Rows live in two generations. One that is found in the old one moves to the young one; when that is full, it becomes
-//! the old one, and rows that were not read in the meantime are dropped.
+//! Rows live in two generations, young and old. A row found in the old generation moves to the young one. When the young
+//! generation is full, it replaces the old one, and the rows left in the old one are dropped.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -51,7 +51,7 @@ pub enum Job {
     Adopt {
         /// The rows.
         adoption: Adoption,
-        /// Who waits for it.
+        /// Where to send the result.
         reply: oneshot::Sender<Result<Adopted>>,
         /// Its permit for the queue.
         permit: Permit,

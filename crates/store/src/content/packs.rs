@@ -269,7 +269,7 @@ impl Packs {
         pack.state().is_entry_durable = true;
         let mut table = self.table();
         table.last_durable = table.last_durable.max(pack.number);
-        // One of them may have waited for a greater number.
+        // An earlier pack can be removed only once a later one is durable, so check the earlier packs again.
         table.packs.range(..pack.number).for_each(|(number, _)| self.due.add(*number));
         Ok(())
     }

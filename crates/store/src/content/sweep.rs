@@ -1,7 +1,7 @@
 //! Frees what earlier processes left behind and no row names.
 //!
-//! What must stay true: only packs are covered that were there when this process opened the store. No upload of this
-//! process writes to them, so whatever no row names now can never be named.
+//! What must stay true: the sweep covers only packs that existed when this process opened the store. No upload of this
+//! process writes to them, so content in them that no row names now will never be named.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

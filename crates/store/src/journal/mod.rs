@@ -106,8 +106,8 @@ fn follow(sequence: Option<(u64, u64)>, number: u64) -> Option<(u64, u64)> {
     }
 }
 
-/// A batch behind the one with the number `last` of the same log can have this number: what looks like a batch by chance has not,
-/// nor one whose number was damaged in its high bytes. The first of a log can have any.
+/// Can a batch with this number follow the batch `last` of the same log? This rejects bytes that look like a batch by
+/// chance, and numbers whose high bytes were damaged. The first batch of a log can have any number.
 fn is_near(last: Option<u64>, number: u64) -> bool {
     last.is_none_or(|last| number > last && number - last < 1 << 24)
 }

@@ -45,8 +45,8 @@ fn has_end(rest: &[u8]) -> bool {
     rest.len() >= START_BYTES + END_BYTES && rest[rest.len() - END_BYTES] == END && rest.ends_with(&MAGIC)
 }
 
-/// In some sector there is nothing but zeros, so far as it belongs to the batch, or they are its end; and they are not those of a
-/// row that is as it was written: each row has a checksum of its own.
+/// Does the batch have a hole: a sector, or an end of a sector, that consists of zeros? Zeros within a row whose checksum
+/// matches do not count.
 fn has_hole(start: u64, rest: &[u8]) -> bool {
     let sound: Vec<_> = Items::of(rest).filter(|item| item.is_sound(rest)).collect();
     let first = usize::try_from(SECTOR_BYTES - start % SECTOR_BYTES).unwrap_or(0).min(rest.len());

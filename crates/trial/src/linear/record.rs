@@ -191,8 +191,8 @@ where
     clients
 }
 
-/// The process that these operations were sent to is dead, and the next one was ready at that moment: they took effect before,
-/// or never. What was sent later reached no process.
+/// Ends operations without a response at `ready`, when the next process was ready: the killed process applied them before
+/// then, or never. Drops operations that began later, since they reached no process.
 fn end_unknown<O: HistoryOperation>(events: &mut Vec<HistoryEvent<O>>, ready: u64) {
     events.retain_mut(|event| {
         if event.output.is_some() {

@@ -16,9 +16,9 @@ use super::shared::{AdminListener, HistoryKey, MixedShared};
 use crate::linear::{self, HistoryEvent, LogicalClock, Recorder};
 use crate::random::Random;
 
-/// Maximum values that a client writes; distinguishes the values of clients.
+/// Maximum number of values that a client writes. Client `n` starts at `n * VALUES_MAX`, so no two write the same value.
 const VALUES_MAX: u32 = 1_000_000;
-/// Of the keys, the last ones are used most: some of these are valid.
+/// Requests mostly use this many of the latest keys, some of which are valid.
 const KEYS_RECENT: usize = 3;
 
 /// Whether the client continues; it ends when it has no response.

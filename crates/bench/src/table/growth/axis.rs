@@ -4,11 +4,11 @@ use std::fmt;
 
 use lazuli_protocol::table::continuation;
 
-/// Sizes of the axis of entities; the last one in the long form only.
+/// Numbers of entities to measure; the last one only with `--long`.
 const ENTITIES: [u64; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
-/// Numbers of partitions and of tables, for as many entities as the largest of them.
+/// Numbers of partitions or tables to measure. The total number of entities is always the largest of these.
 const PARTS: [u64; 3] = [1, 1_000, 100_000];
-/// Entities of a partition where partitions are not what grows; also those of a transaction.
+/// Entities per partition when the number of partitions is not what grows; also entities per transaction.
 const PARTITION_ROWS: u64 = 100;
 
 /// What grows.

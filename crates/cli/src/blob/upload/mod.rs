@@ -61,7 +61,7 @@ pub struct Upload {
     #[arg(long = "type", value_enum, default_value_t = BlobType::Block)]
     kind: BlobType,
 
-    /// Replace blobs with other content
+    /// Replace existing blobs whose content differs
     #[arg(long)]
     overwrite: bool,
 

@@ -57,7 +57,8 @@ pub struct SaveError {
 
 impl fmt::Display for SaveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} changes failed", self.failed.len())?;
+        let count = self.failed.len();
+        write!(f, "{count} {} failed", if count == 1 { "change" } else { "changes" })?;
         match self.failed.first() {
             Some(first) => write!(f, ", first in table {}: {}", first.table, first.error),
             None => Ok(()),

@@ -1,7 +1,7 @@
 //! Entity group transactions as multipart bodies, in and out.
 //!
-//! [`decode`] parses a body, [`encode`] writes the response. A body that is not a batch is rejected as a whole. An
-//! error of one operation is the only part of the response, with the operation's index.
+//! [`decode`] parses a body, [`encode`] writes the response. A body that is not a batch is rejected as a whole. If
+//! one operation fails, the response has a single part: that error, with the index of the operation.
 
 mod decode;
 mod inner;

@@ -1,7 +1,7 @@
 //! Appends that wait for the same blob are committed together.
 //!
 //! Every commit writes the tail again, so a commit for each of many concurrent appends would write it many times over.
-//! One task for each blob takes all appends that wait, makes one commit of them, and goes on until none waits.
+//! One task per blob takes all waiting appends, commits them together, and repeats this until none are left.
 //!
 //! What must stay true:
 //! - Each append is checked on the state that those before it leave, and has its own offset and its own ETag, as if it

@@ -1,9 +1,9 @@
 //! Limits the uncommitted blocks of a blob.
 //!
-//! Blocks are rows without a common head that could count them, so each process counts in memory: it knows how many blocks a
-//! blob can get at least before it has to count the rows again. What must stay true: memory is bounded, and a process that
-//! has forgotten a blob counts its rows. Other front ends of the same database count by themselves, so that together they
-//! can exceed the limit.
+//! Blocks are rows without a common head that could count them, so each process counts in memory. It remembers how many
+//! blocks a blob can certainly still take, and counts the rows again when those are used up. What must stay true: memory
+//! is bounded, and a process that has forgotten a blob counts its rows. Other front ends of the same database count by
+//! themselves, so that together they can exceed the limit.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,6 @@
 //! The blobs that have events to deliver: in memory, with a bound. A scan of all rows finds those of earlier processes.
 //!
-//! Each lane has its own queue, so that a target that is away delays only the events of its own accounts. All events of a
+//! Each lane has its own queue, so that an unreachable target delays only the events of its own accounts. All events of a
 //! blob are in the lane of its account.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
@@ -63,7 +63,7 @@ impl Outbox {
         self.accounts.iter().position(|accounts| accounts.applies_to(account)).unwrap_or(0)
     }
 
-    /// A blob has an event. `false` if it cannot be remembered: then a scan is needed.
+    /// Queues a blob that has an event. `false` if the queue is full: then a scan is needed.
     pub fn add(&self, at: &At) -> bool {
         let lane = self.lane_of(at);
         let mut list = self.lock();
@@ -82,7 +82,7 @@ impl Outbox {
         true
     }
 
-    /// A blob may have an event at that time.
+    /// Queues a blob that may have an event at the time `ticks`.
     pub fn add_later(&self, at: &At, ticks: u64) {
         let mut list = self.lock();
         if list.later.len() >= BLOBS_MAX {
@@ -130,7 +130,7 @@ impl Outbox {
         self.changed.notify_waiters();
     }
 
-    /// May a table have events that are not delivered?
+    /// May blobs of a table have undelivered events?
     pub fn needs(&self, table: TableId) -> bool {
         let list = self.lock();
         let waiting = list.lanes.iter().flat_map(|lane| lane.queue.iter().chain(&lane.active));
