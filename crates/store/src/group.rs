@@ -29,8 +29,8 @@ pub struct Group {
     pub erases: bool,
     /// Commits in it.
     pub commits: u64,
-    /// Some commits were rejected, because others have changed their rows.
-    pub has_rejections: bool,
+    /// Commits that were rejected, because others have changed their rows.
+    pub rejections: usize,
     replies: Vec<(PendingReply, Permit)>,
 }
 
@@ -67,7 +67,7 @@ impl Group {
 
     /// Adds a result for a caller. Its permit is released with it.
     pub fn promise(&mut self, reply: PendingReply, permit: Permit) {
-        self.has_rejections |= reply.has_lost();
+        self.rejections += usize::from(reply.has_lost());
         self.replies.push((reply, permit));
     }
 
@@ -83,14 +83,12 @@ impl Group {
             if index == 1 {
                 crash_point::pass(Point::AmidReplies);
             }
+            drop(permit);
             match reply {
                 PendingReply::Commit(reply, Ok(rejected)) if result.is_ok() && is_lost(&rejected) => {
-                    late.add(reply, rejected, permit);
+                    late.add(reply, rejected);
                 }
-                reply => {
-                    drop(permit);
-                    reply.send(result);
-                }
+                reply => reply.send(result),
             }
         }
     }

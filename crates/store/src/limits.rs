@@ -51,7 +51,7 @@ pub const GATHER_MAX: Duration = Duration::from_micros(500);
 pub const GATHER_MIN: Duration = Duration::from_micros(20);
 
 /// Rejections of commits that lost against another one are sent in portions: the waiting ones divided by this number.
-pub const LATE_SHARE: usize = 16;
+pub const LATE_SHARE: usize = 8;
 /// Minimum rejections in a portion.
 pub const LATE_AT_ONCE_MIN: usize = 2;
 /// Maximum rejections that wait.

@@ -118,11 +118,12 @@ impl Waiting {
         }
     }
 
-    /// Notes the number of jobs of a group, and the time of its sync. After a group with rejections the callers are not
+    /// Notes the number of jobs of a group, and the time of its sync. After a group that is mostly rejected, the callers are not
     /// expected together: they compete, and the first one to come back should not wait for the others.
-    pub fn note(&mut self, jobs: usize, has_rejections: bool, sync: Duration) {
+    pub fn note(&mut self, jobs: usize, rejections: usize, sync: Duration) {
         self.expected = (jobs + self.counts.waiting.load(Ordering::Acquire)).min(GROUP_COMMITS_MAX);
-        self.gather_time = if has_rejections { Duration::ZERO } else { (sync / 2).min(GATHER_MAX) };
+        self.gather_time =
+            if 2 * rejections >= jobs.max(1) { Duration::ZERO } else { (sync / 2).min(GATHER_MAX) };
     }
 
     /// Waits a moment for expected callers.

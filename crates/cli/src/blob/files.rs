@@ -70,7 +70,10 @@ pub fn below(directory: &Path, name: &str) -> Result<PathBuf, String> {
     if name.split('/').all(is_plain) {
         return Ok(directory.join(name));
     }
-    Err(format!("blob '{}' cannot be a file: its name has an empty segment, '.', '..' or NUL", name.escape_debug()))
+    Err(format!(
+        "blob '{}' cannot be a file: its name has an empty segment, '.', '..' or NUL",
+        name.escape_debug()
+    ))
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ enum Existing {
     /// Merge: properties that the file does not have stay
     Merge,
     /// Stop
-    #[value(alias = "reject")]
+    #[value(alias = "refuse")]
     Reject,
 }
 

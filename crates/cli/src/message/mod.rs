@@ -338,9 +338,9 @@ fn move_all(session: &mut Session<'_>, from: &str, to: &str, max: Option<u64>) -
 /// Other servers do not know the operation.
 fn explained(fault: Fault) -> Fault {
     match fault.rejected() {
-        Some(error) if error.status == 405 || error.code == "UnsupportedHttpVerb" => {
-            Fault::Message(format!("this server cannot move messages, which only Lazuli servers support: {error}"))
-        }
+        Some(error) if error.status == 405 || error.code == "UnsupportedHttpVerb" => Fault::Message(format!(
+            "this server cannot move messages, which only Lazuli servers support: {error}"
+        )),
         _ => fault,
     }
 }

@@ -40,7 +40,9 @@ pub(crate) async fn query<T: Entity>(table: &Table, key: &EntityKey) -> Result<V
     call.reads = true;
     let decode = |responses: &[PartResponse<'_>]| match responses {
         [response] => decode_entity(response.body.trim_ascii()),
-        _ => Err(Error::invalid_response("the response to a batch with one query must have exactly one part")),
+        _ => {
+            Err(Error::invalid_response("the response to a batch with one query must have exactly one part"))
+        }
     };
     table.service().pipeline.send_batch(call, decode).await
 }

@@ -71,7 +71,7 @@ pub fn write_part(out: &mut Vec<u8>, boundary: &str, id: Option<&str>, reason: &
         line(&format!("Content-ID: {id}"));
     }
     line("");
-    line(&format!("HTTP/1.1 {} {reason}", response.status));
+    line(&format!("HTTP/1.1 {} {}", response.status, reason.replace(['\r', '\n'], " ")));
     for (name, value) in response.fields.iter().filter(|(name, _)| name != "Date") {
         let value = if name == "Server" { PART_SERVER } else { value };
         line(&format!("{name}: {}", value.replace(['\r', '\n'], " ")));

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use lazuli_engine::conformance::insert;
 use lazuli_engine::{Change, Condition, Engine, Reason, Write};
 
-use super::tests::{TABLE, open, set};
+use super::tests::{Fault, TABLE, open, set};
 use super::*;
 use crate::Store;
 
@@ -87,6 +87,27 @@ async fn of_many_commits_that_compete_one_wins_and_all_get_a_result() {
     }
     assert_eq!(won, 1);
     store.close().await.unwrap();
+}
+
+/// A commit was rejected because of another one whose sync had failed: after a restart, nobody can see that one.
+#[tokio::test]
+async fn a_commit_does_not_lose_against_one_that_failed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, switch) = open(dir.path());
+    let version = put(&store, "a").await;
+    let mut hang = switch.lock().unwrap();
+    let mut commits: Vec<_> =
+        (0..20).map(|_| Box::pin(store.apply(TABLE, "p", vec![replace("a", version)]))).collect();
+    for commit in &mut commits {
+        let polled = pin!(tokio::task::unconstrained(commit)).poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+    }
+    *hang = Some(Fault::Sync);
+    drop(hang);
+    for commit in commits {
+        let outcome = commit.await;
+        assert!(outcome.is_err(), "{outcome:?}");
+    }
 }
 
 /// Rejections that wait to be sent when the store is closed are sent before it is.

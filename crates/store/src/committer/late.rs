@@ -5,8 +5,8 @@
 //! winner. So a few get their results after each group, and the others wait. When the committer has nothing else to do, a
 //! few more get theirs after every pause.
 //!
-//! What must stay true: a rejection is here only after the group that it depends on is durable and published. Each one
-//! holds its permit for the queue, so there are no more of them than of waiting jobs.
+//! What must stay true: a rejection is here only after the group that it depends on is durable and published. Its
+//! permit for the queue is free again, so it keeps nobody from writing; their number has a bound of its own.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,12 +15,11 @@ use lazuli_engine::{Applied, Result};
 use tokio::sync::oneshot;
 
 use crate::limits::{LATE_AT_ONCE_MIN, LATE_MAX, LATE_PAUSE_MAX, LATE_PAUSE_MIN, LATE_SHARE};
-use crate::permit::Permit;
 
 /// Rejections that wait to be sent, in their order.
 #[derive(Default)]
 pub struct Late {
-    waiting: VecDeque<(oneshot::Sender<Result<Applied>>, Applied, Permit)>,
+    waiting: VecDeque<(oneshot::Sender<Result<Applied>>, Applied)>,
     /// How long the last sync took.
     sync: Duration,
 }
@@ -37,8 +36,8 @@ impl Late {
     }
 
     /// Adds a rejection.
-    pub fn add(&mut self, reply: oneshot::Sender<Result<Applied>>, rejected: Applied, permit: Permit) {
-        self.waiting.push_back((reply, rejected, permit));
+    pub fn add(&mut self, reply: oneshot::Sender<Result<Applied>>, rejected: Applied) {
+        self.waiting.push_back((reply, rejected));
     }
 
     /// Is none waiting?
@@ -58,8 +57,7 @@ impl Late {
     }
 
     fn send(&mut self, count: usize) {
-        for (reply, rejected, permit) in self.waiting.drain(..count.min(self.waiting.len())) {
-            drop(permit);
+        for (reply, rejected) in self.waiting.drain(..count.min(self.waiting.len())) {
             // A caller that no longer waits needs no result.
             let _ = reply.send(Ok(rejected));
         }
@@ -71,17 +69,15 @@ mod tests {
     use lazuli_engine::Reason;
 
     use super::*;
-    use crate::permit::Permits;
 
     #[tokio::test]
     async fn the_first_get_their_results_first_and_none_is_forgotten() {
-        let permits = Permits::new();
         let rejected = Applied::Rejected { index: 0, reason: Reason::Mismatch };
         let mut late = Late::default();
         let mut waiting = Vec::new();
         for _ in 0..LATE_MAX + LATE_SHARE {
             let (reply, replied) = oneshot::channel();
-            late.add(reply, rejected.clone(), permits.take(0).await.unwrap());
+            late.add(reply, rejected.clone());
             waiting.push(replied);
         }
         late.send_some();

@@ -177,7 +177,7 @@ impl Committer {
         let stopwatch = Stopwatch::start();
         let result = self.write(&group);
         let time = stopwatch.elapsed();
-        self.jobs.note(group.jobs(), group.has_rejections, time);
+        self.jobs.note(group.jobs(), group.rejections, time);
         if group.must_sync {
             self.health.group_commits.record(&COUNTS, group.commits);
             self.health.sync_time.record_time(time);
@@ -324,12 +324,13 @@ impl Committer {
 
     /// Makes a group durable and shows it to readers.
     fn write(&mut self, group: &Group) -> Result<()> {
+        // First, for rejections too: they may be based on a batch that failed, and that nobody will ever see.
+        if let Some(why) = self.health.poison() {
+            return Err(poisoned(why));
+        }
         if !group.must_sync && group.batch.is_empty() {
             // Only rejections, and the state that they are based on is published.
             return Ok(());
-        }
-        if let Some(why) = self.health.poison() {
-            return Err(poisoned(why));
         }
         self.wait_for_room(group.bytes as u64)?;
         if group.erases {

@@ -55,8 +55,10 @@ impl Quotas {
 
     fn set(&self, at: &At, horizon: u64, left: Left) {
         let mut quotas = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if quotas.len() >= BLOBS_MAX {
-            quotas.clear();
+        if quotas.len() >= BLOBS_MAX
+            && let Some(any) = quotas.keys().next().cloned()
+        {
+            quotas.remove(&any);
         }
         quotas.insert(key(at), Quota { horizon, left });
     }
@@ -76,6 +78,8 @@ impl Core {
         };
         let left = match self.quotas.take(at, marks.horizon) {
             Some(left) => left,
+            // To replace a block costs no count, however often it is done.
+            None if self.is_staged(at, marks.horizon, id).await? => return Ok(()),
             None => {
                 let count = self.count_staged(at, marks.horizon, max).await?;
                 let left = max.checked_sub(count + 1).map_or(Left::Nothing, Left::AtLeast);
