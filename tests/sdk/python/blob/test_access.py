@@ -4,6 +4,7 @@ from datetime import datetime, timezone
 
 import pytest
 from azure.core.exceptions import HttpResponseError
+from azure.core.pipeline.transport import RequestsTransport
 from azure.storage.blob import (
     AccessPolicy,
     AccountSasPermissions,
@@ -20,6 +21,7 @@ from azure.storage.blob import (
 )
 
 from conftest import ACCOUNT, BLOB_ENDPOINT, KEY, OPTIONS, content, outcome, random_name, rejected, soon
+from suite import TOKEN, with_token
 
 
 def allowed(call):
@@ -251,3 +253,23 @@ def test_each_permission_of_an_account_sas(service, container, blob, call, resou
 @pytest.mark.sas
 def test_account_sas_for_another_service(container):
     rejected(403, "AuthorizationServiceMismatch", account("sco", "rwdlac", services="qt").get_container_client(container.container_name).list_blobs)
+
+
+@pytest.mark.sas
+@pytest.mark.skipif(not TOKEN, reason="LAZULI_TOKEN is not set")
+def test_user_delegation(container, blob):
+    """A user's key signs tokens for a blob or a container, with no more rights than the letters in them."""
+    with BlobServiceClient(BLOB_ENDPOINT, credential=KEY, transport=with_token(RequestsTransport), **OPTIONS) as user:
+        key = user.get_user_delegation_key(soon(-1), soon(2))
+    assert (key.signed_service, key.signed_expiry > key.signed_start) == ("b", True)
+    arguments = {"user_delegation_key": key, "permission": "r", "expiry": soon()}
+    token = generate_blob_sas(ACCOUNT, container.container_name, "blob", **arguments)
+    reader = BlobClient(BLOB_ENDPOINT, container.container_name, "blob", credential=token, **OPTIONS)
+    assert content(reader) == b"0123456789"
+    rejected(403, "AuthorizationPermissionMismatch", reader.delete_blob)
+    wide = generate_container_sas(ACCOUNT, container.container_name, **arguments | {"permission": "l"})
+    lister = ContainerClient(BLOB_ENDPOINT, container.container_name, credential=wide, **OPTIONS)
+    assert [item.name for item in lister.list_blobs()] == ["blob"]
+    key.value = KEY
+    forged = generate_blob_sas(ACCOUNT, container.container_name, "blob", **arguments)
+    rejected(403, "AuthenticationFailed", BlobClient(BLOB_ENDPOINT, container.container_name, "blob", credential=forged, **OPTIONS).download_blob)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from azure.core.credentials import AzureSasCredential
 from azure.core.exceptions import HttpResponseError, ResourceExistsError
+from azure.core.pipeline.transport import RequestsTransport
 from azure.storage.queue import (
     AccessPolicy,
     AccountSasPermissions,
@@ -18,6 +19,7 @@ from azure.storage.queue import (
 )
 
 from conftest import ACCOUNT, KEY, OPTIONS, QUEUE_ENDPOINT, random_name, rejected, texts
+from suite import TOKEN, with_token
 
 
 def soon(hours=1):
@@ -229,3 +231,22 @@ def test_signature_that_was_changed(queue):
 def test_missing_queue_under_a_sas(service):
     queue = service.get_queue_client(random_name())
     rejected(404, "QueueNotFound", holder(queue, "r").peek_messages)
+
+
+@pytest.mark.sas
+@pytest.mark.skipif(not TOKEN, reason="LAZULI_TOKEN is not set")
+def test_user_delegation(queue):
+    """A user's key signs a token for one queue, with no more rights than the letters in it."""
+    queue.send_message("here")
+    with QueueServiceClient(QUEUE_ENDPOINT, credential=KEY, transport=with_token(RequestsTransport), **OPTIONS) as user:
+        key = user.get_user_delegation_key(start=soon(-1), expiry=soon(2))
+    assert (key.signed_service, key.signed_expiry > key.signed_start) == ("q", True)
+    token = generate_queue_sas(ACCOUNT, queue.queue_name, user_delegation_key=key, permission="r", expiry=soon())
+    reader = QueueClient(QUEUE_ENDPOINT, queue.queue_name, credential=token, **OPTIONS)
+    assert texts(reader.peek_messages()) == ["here"]
+    rejected(403, "AuthorizationPermissionMismatch", reader.send_message, "x")
+    other = QueueClient(QUEUE_ENDPOINT, random_name(), credential=token, **OPTIONS)
+    rejected(403, "AuthenticationFailed", other.peek_messages)
+    key.value = KEY
+    forged = generate_queue_sas(ACCOUNT, queue.queue_name, user_delegation_key=key, permission="r", expiry=soon())
+    rejected(403, "AuthenticationFailed", QueueClient(QUEUE_ENDPOINT, queue.queue_name, credential=forged, **OPTIONS).peek_messages)

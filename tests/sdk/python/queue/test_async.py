@@ -2,14 +2,17 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta, timezone
 from urllib.parse import urlparse
 
 import pytest
 from azure.core.exceptions import ResourceExistsError
-from azure.storage.queue import AccessPolicy, CorsRule
+from azure.core.pipeline.transport import AioHttpTransport
+from azure.storage.queue import AccessPolicy, CorsRule, generate_queue_sas
 from azure.storage.queue.aio import QueueClient, QueueServiceClient
 
 from conftest import ACCOUNT, CONNECTION_STRING, CREDENTIAL, OPTIONS, QUEUE_ENDPOINT, random_name
+from suite import TOKEN, with_token
 
 
 def run(body):
@@ -101,3 +104,15 @@ async def test_clients_from_everything():
         ):
             assert (await client.peek_messages())[0].content == "here"
             await client.close()
+
+
+@pytest.mark.skipif(not TOKEN, reason="LAZULI_TOKEN is not set")
+@run
+async def test_user_delegation():
+    now = datetime.now(timezone.utc)
+    async with fresh() as (_, queue), QueueServiceClient(QUEUE_ENDPOINT, credential=CREDENTIAL, transport=with_token(AioHttpTransport), **OPTIONS) as user:
+        key = await user.get_user_delegation_key(start=now - timedelta(hours=1), expiry=now + timedelta(hours=1))
+        token = generate_queue_sas(ACCOUNT, queue.queue_name, user_delegation_key=key, permission="a", expiry=now + timedelta(hours=1))
+        async with QueueClient(QUEUE_ENDPOINT, queue.queue_name, credential=token, **OPTIONS) as sender:
+            await sender.send_message("here")
+        assert [message.content for message in await queue.peek_messages()] == ["here"]
