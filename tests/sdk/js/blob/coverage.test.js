@@ -13,9 +13,9 @@ const source = fs.readdirSync(__dirname)
   .filter((name) => name.endsWith(".js") && name !== "coverage.test.js")
   .map((name) => fs.readFileSync(`${__dirname}/${name}`, "utf8"))
   .join("");
-// Private in the type declarations, for browsers only, or with a bearer token, which needs TLS: see tests/cli/bearer.py.
+// Private in the type declarations, or for browsers only.
 const HIDDEN = new RegExp(`^(${[
-  "constructor", "name", "containerName", "url", "leaseId", ".*Segments?", ".*ApacheArrow", "listItems", ".*(Items|ItemsByHierarchy)", "get.*FromUrl", ".*UserDelegation.*",
+  "constructor", "name", "containerName", "url", "leaseId", ".*Segments?", ".*ApacheArrow", "listItems", ".*(Items|ItemsByHierarchy)", "get.*FromUrl",
   "startCopyFromURL", "uploadBrowserData", "uploadSeekableInternal", "getMultiPartContentType", "getHttpRequestBody", "getSubRequests", "addSubRequestInternal", "setBatchType",
 ].join("|")})$`);
 

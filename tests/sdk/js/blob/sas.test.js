@@ -2,11 +2,12 @@
 "use strict";
 
 const assert = require("node:assert/strict");
+const { test } = require("node:test");
 const {
   AccountSASPermissions, AnonymousCredential, BlobClient, BlobSASPermissions, BlobServiceClient, BlockBlobClient, ContainerClient, ContainerSASPermissions,
-  generateAccountSASQueryParameters, generateBlobSASQueryParameters,
+  generateAccountSASQueryParameters, generateBlobSASQueryParameters, newPipeline,
 } = require("@azure/storage-blob");
-const { CREDENTIAL, ENDPOINT, OPTIONS, all, blob, content, grouped, outcome, randomName, rejected, service, soon } = require("./helper.js");
+const { ACCOUNT, CREDENTIAL, ENDPOINT, OPTIONS, TOKEN, all, blob, content, grouped, outcome, randomName, rejected, service, soon, withToken } = require("./helper.js");
 
 function holder(containerName, blobName, permissions, options = {}) {
   const kind = blobName ? BlobSASPermissions : ContainerSASPermissions;
@@ -86,4 +87,22 @@ grouped(["sas"], "an account SAS, by permission, resource and service", async ()
   await rejected(account("rwdlac", "o").createContainer(randomName()), 403, "AuthorizationResourceTypeMismatch");
   await rejected(account("rwdlac", "sco", "qt").getContainerClient(name).getProperties(), 403, "AuthorizationServiceMismatch");
   assert.ok((await outcome(account("r", "sco").getContainerClient(name).uploadBlockBlob("b", "x", 1))).startsWith("403"));
+});
+
+test("a user delegation SAS", { skip: !TOKEN && "LAZULI_TOKEN is not set" }, async () => {
+  const { container, blob: client } = await blob();
+  const key = await new BlobServiceClient(ENDPOINT, withToken(newPipeline(new AnonymousCredential(), OPTIONS))).getUserDelegationKey(soon(-1), soon(2));
+  assert.equal(key.signedService, "b");
+  const read = { permissions: BlobSASPermissions.parse("r"), expiresOn: soon() };
+  const token = generateBlobSASQueryParameters({ containerName: container.containerName, blobName: "blob", ...read }, key, ACCOUNT);
+  for (const address of [`${client.url}?${token}`, await client.generateUserDelegationSasUrl(read, key)]) {
+    const reader = new BlockBlobClient(address, new AnonymousCredential(), OPTIONS);
+    assert.equal(await content(reader), "0123456789");
+    await rejected(reader.delete(), 403, "AuthorizationPermissionMismatch");
+  }
+  const list = { permissions: ContainerSASPermissions.parse("l"), expiresOn: soon() };
+  const lister = new ContainerClient(await container.generateUserDelegationSasUrl(list, key), new AnonymousCredential(), OPTIONS);
+  assert.equal((await all(lister.listBlobsFlat())).length, 1);
+  assert.ok(client.generateUserDelegationSasStringToSign(read, key).includes(key.signedObjectId));
+  assert.ok(container.generateUserDelegationSasStringToSign(list, key).includes(container.containerName));
 });

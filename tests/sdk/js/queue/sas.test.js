@@ -2,11 +2,12 @@
 "use strict";
 
 const assert = require("node:assert/strict");
+const { test } = require("node:test");
 const {
   AccountSASPermissions, AnonymousCredential, QueueClient, QueueSASPermissions, QueueServiceClient, SASProtocol,
-  generateAccountSASQueryParameters, generateQueueSASQueryParameters,
+  generateAccountSASQueryParameters, generateQueueSASQueryParameters, newPipeline,
 } = require("@azure/storage-queue");
-const { CREDENTIAL, ENDPOINT, OPTIONS, all, failure, grouped, queue, randomName, rejected, service, soon } = require("./helper.js");
+const { ACCOUNT, CREDENTIAL, ENDPOINT, OPTIONS, TOKEN, all, failure, grouped, queue, randomName, rejected, service, soon, withToken } = require("./helper.js");
 
 function holder(name, permissions, options = {}) {
   const token = generateQueueSASQueryParameters(
@@ -79,4 +80,21 @@ grouped(["sas"], "an account SAS, by permission, resource and service", async ()
   await rejected(account("rwdlacup", "o").createQueue(randomName()), 403, "AuthorizationResourceTypeMismatch");
   await rejected(account("rwdlacup", "sco", "bt").getQueueClient(name).peekMessages(), 403, "AuthorizationServiceMismatch");
   assert.equal((await failure(account("r", "sco").getQueueClient(name).sendMessage("x"))).statusCode, 403);
+});
+
+test("a user delegation SAS", { skip: !TOKEN && "LAZULI_TOKEN is not set" }, async () => {
+  const fresh = await queue();
+  await fresh.sendMessage("here");
+  const key = await new QueueServiceClient(ENDPOINT, withToken(newPipeline(new AnonymousCredential(), OPTIONS))).getUserDelegationKey(soon(-1), soon(2));
+  assert.equal(key.signedService, "q");
+  const values = { queueName: fresh.name, permissions: QueueSASPermissions.parse("r"), expiresOn: soon() };
+  const token = generateQueueSASQueryParameters(values, key, ACCOUNT);
+  const url = await fresh.generateUserDelegationSasUrl({ permissions: QueueSASPermissions.parse("r"), expiresOn: soon() }, key);
+  for (const address of [`${ENDPOINT}/${fresh.name}?${token}`, url]) {
+    const reader = new QueueClient(address, new AnonymousCredential(), OPTIONS);
+    assert.equal((await reader.peekMessages()).peekedMessageItems[0].messageText, "here");
+    await rejected(reader.sendMessage("x"), 403, "AuthorizationPermissionMismatch");
+  }
+  const options = { permissions: QueueSASPermissions.parse("r"), expiresOn: soon() };
+  assert.ok(fresh.generateUserDelegationStringToSign(options, key).includes(key.signedObjectId));
 });
