@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -327,4 +328,20 @@ func TestBlobServiceProperties(t *testing.T) {
 	must(account.SetProperties(ctx, &service.SetPropertiesOptions{CORS: []*service.CORSRule{}}))(t)
 	other := must(azblob.NewClientWithSharedKeyCredential(secondary(endpoint(t, "BLOB", 10000)), blobCredential(t), blobOptions()))(t)
 	equal(t, must(other.ServiceClient().GetStatistics(ctx, nil))(t).GeoReplication != nil, true)
+}
+
+// The SDK takes the account from the host name, so this test needs a host-style address.
+func TestUserDelegation(t *testing.T) {
+	_, home, name := freshContainer(t)
+	must(home.NewBlockBlobClient("blob").UploadBuffer(ctx, []byte("here"), nil))(t)
+	address := hostStyle(endpoint(t, "BLOB", 10000), "blob")
+	user := must(service.NewClientWithSharedKeyCredential(address, blobCredential(t), &service.ClientOptions{ClientOptions: withToken(t)}))(t)
+	times := service.KeyInfo{Start: to.Ptr(soon().Add(-2 * time.Hour).Format(sas.TimeFormat)), Expiry: to.Ptr(soon().Format(sas.TimeFormat))}
+	delegated := must(user.GetUserDelegationCredential(ctx, times, nil))(t)
+	values := sas.BlobSignatureValues{Protocol: sas.ProtocolHTTPSandHTTP, ExpiryTime: soon(), Permissions: "r", ContainerName: name, BlobName: "blob"}
+	token := must(values.SignWithUserDelegation(delegated))(t)
+	reader := must(blockblob.NewClientWithNoCredential(address+"/"+name+"/blob?"+token.Encode(), &blockblob.ClientOptions{ClientOptions: options}))(t)
+	equal(t, must(reader.GetProperties(ctx, nil))(t).ContentLength, ptr(int64(4)))
+	_, err := reader.Delete(ctx, nil)
+	rejected(t, err, 403, "AuthorizationPermissionMismatch")
 }
