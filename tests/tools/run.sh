@@ -6,7 +6,7 @@ set -uo pipefail
 . "$(dirname "$0")/../sdk/lib.sh"
 tools_dir=$repo_dir/tests/tools
 queue_tools=(celery)
-blob_tools=(azcopy rclone restic obstore deltalake pyarrow adlfs duckdb)
+blob_tools=(azcopy azcopy_types rclone restic obstore deltalake pyarrow adlfs duckdb)
 
 # Packages are compiled when they are first used: most of what they contain never is.
 fill_tools() { python3 -m venv "$1" && "$1/bin/pip" install --no-deps --no-compile -r "$2"; }
@@ -34,7 +34,7 @@ for tool in "${tools[@]}"; do
     *.py) (cd "$work" && timeout 300 python -P "$script") ;;
     *.sh) (cd "$work" && timeout 300 bash -euo pipefail "$script") ;;
   esac >"$work.log" 2>&1 || { outcome=FAILED failed=1; tail -n 40 "$work.log"; }
-  summary+=("$(printf '%-10s %-6s %4d s' "$tool" $outcome $((SECONDS - started)))")
+  summary+=("$(printf '%-12s %-6s %4d s' "$tool" $outcome $((SECONDS - started)))")
   rm -rf "$work" "$work.log"
 done
 printf '%s\n' "${summary[@]}"
