@@ -95,15 +95,18 @@ async fn a_commit_does_not_lose_against_one_that_failed() {
     let dir = tempfile::tempdir().unwrap();
     let (store, switch) = open(dir.path());
     let version = put(&store, "a").await;
-    let mut hang = switch.lock().unwrap();
     let mut commits: Vec<_> =
         (0..20).map(|_| Box::pin(store.apply(TABLE, "p", vec![replace("a", version)]))).collect();
-    for commit in &mut commits {
-        let polled = pin!(tokio::task::unconstrained(commit)).poll(&mut Context::from_waker(Waker::noop()));
-        assert!(polled.is_pending());
+    {
+        // The disk blocks while this is held.
+        let mut hang = switch.lock().unwrap();
+        for commit in &mut commits {
+            let polled =
+                pin!(tokio::task::unconstrained(commit)).poll(&mut Context::from_waker(Waker::noop()));
+            assert!(polled.is_pending());
+        }
+        *hang = Some(Fault::Sync);
     }
-    *hang = Some(Fault::Sync);
-    drop(hang);
     for commit in commits {
         let outcome = commit.await;
         assert!(outcome.is_err(), "{outcome:?}");
