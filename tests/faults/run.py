@@ -4,8 +4,8 @@
     tests/faults/run.py --binary target/release/lazuli            a sample of the places, for the test command
     tests/faults/run.py --binary target/release/lazuli --all      every place
 
-Each run starts the server on its data with one planned fault (see shim/src/lib.rs), changes blobs and messages (../crash/blobs.py and
-messages.py), writes and reads rows, and kills it. The promise: a fault is reported (a failed start that says why, or 5xx), or changes nothing.
+Each run starts the server on its data with one planned fault (see shim/src/lib.rs), changes messages (../crash/messages.py),
+writes and reads rows, and kills it. The promise: a fault is reported (a failed start that says why, or 5xx), or changes nothing.
 Never: a wrong response, a panic, a hang, something acknowledged or shown to a reader that is gone when the disk is well again.
 """
 
@@ -24,14 +24,13 @@ sys.path.insert(0, os.path.join(HERE, "..", "support"))
 sys.path.insert(0, os.path.join(HERE, "..", "crash"))
 from lazuli import Client, NotStarted, Server, all_rows, entity_path  # noqa: E402
 from undo import lose_power  # noqa: E402
-from blobs import Blobs  # noqa: E402
 from messages import Messages  # noqa: E402
 from writer import envelope  # noqa: E402
 
 TABLE = "faults"
 WRITES = 12
-# Changes of blobs and messages that precede the writes to the table. Some are more than one commit.
-EARLIER_CHANGES = 18
+# Changes of messages that precede the writes to the table. Some are more than one commit.
+MESSAGE_CHANGES = 7
 BATCH_ROWS = 5
 # No run of the scenario makes more calls of one kind.
 CALLS_MAX = 2000
@@ -202,7 +201,7 @@ class Run:
         self.seen = os.path.join(self.folder, "seen")
         self.gate = os.path.join(self.folder, "gate")
         self.known = Knowledge()
-        self.blobs, self.messages = Blobs(0, 1), Messages(0, 1)
+        self.messages = Messages(0, 1)
         self.rejected_starts = 0
 
     def server(self, fault=None, when_ready=False):
@@ -214,13 +213,12 @@ class Run:
         return Server(self.binary, "--location", self.data, env=env)
 
     def write(self, server, client, problems):
-        """Changes blobs, messages and rows, as far as the disk lets it."""
-        for one in (self.blobs, self.messages):
-            try:
-                one.work(server, one.each())
-            except RuntimeError as error:
-                problems.append(f"wrong: {error}")
-            problems += one.take_problems()
+        """Changes messages and rows, as far as the disk lets it."""
+        try:
+            self.messages.work(server, self.messages.each())
+        except RuntimeError as error:
+            problems.append(f"wrong: {error}")
+        problems += self.messages.take_problems()
         write_all(client, self.known, problems)
 
     def faulty(self, fault, when_ready=False, **loss):
@@ -234,12 +232,12 @@ class Run:
                 open(self.gate, "w").close()
                 # A start may continue without what it does not need: the sorted store merges files of its own, or leaves it.
                 needless = os.path.exists(self.seen)
-                problems += verify(client, self.known, settle=False) + self.blobs.read(server)
+                problems += verify(client, self.known, settle=False)
                 self.write(server, client, problems)
                 failed = fault.startswith("sync") and os.path.exists(self.seen) and not needless
                 if failed and not still_rejects(client, self.known):
                     problems.append("wrong: a write was acknowledged after a failed sync")
-                problems += verify(client, self.known, settle=False) + self.blobs.read(server)
+                problems += verify(client, self.known, settle=False)
                 server.kill()
                 if "panicked" in server.said():
                     problems.append(f"wrong: the server panicked: {server.said()}")
@@ -259,7 +257,7 @@ class Run:
         """The disk is well again: everything acknowledged is there."""
         try:
             with self.server() as server, Client(server) as client:
-                problems = verify(client, self.known, settle=True) + self.messages.verify(server) + self.blobs.verify(server)
+                problems = verify(client, self.known, settle=True) + self.messages.verify(server)
                 server.stop()
                 return problems
         except NotStarted as error:
@@ -271,7 +269,7 @@ def places(everything, when_ready, chance):
     if everything:
         return range(1, CALLS_MAX)
     if when_ready:
-        return [1, *chance.sample(range(2, WRITES + EARLIER_CHANGES + 1), SAMPLE_READY - 1)]
+        return [1, *chance.sample(range(2, WRITES + MESSAGE_CHANGES + 1), SAMPLE_READY - 1)]
     # How many calls there are is not known: the first is there in every run, so that chance cannot miss them all.
     return [1, *sorted(int(CALLS_MAX ** chance.random() * 0.25) + 1 for _ in range(SAMPLE - 1))]
 
