@@ -11,9 +11,9 @@ const STYLE: &str = include_str!("page.css");
 
 /// A bar of a chart.
 pub struct ChartBar<'a> {
-    /// What it stands for.
+    /// The label next to the bar.
     pub label: &'a str,
-    /// How long it is.
+    /// The length of the bar.
     pub value: f64,
     /// Is it our server?
     pub is_ours: bool,
@@ -110,7 +110,7 @@ fn summary(report: &BenchReport, ratios: &[Ratio]) -> String {
     if count == 0 { String::new() } else { out + "</table></div>" }
 }
 
-/// What was measured for a goal, and the goal, in words.
+/// The measured value and the goal, as text.
 fn words(ratio: &Ratio, goal: Goal) -> (String, String) {
     match goal {
         Goal::Rate(least) => {

@@ -59,7 +59,7 @@ impl Server {
         matches!(self, Server::Bare { .. } | Server::Nginx { .. })
     }
 
-    /// What it is, for readers of a report.
+    /// Description of the server for reports.
     pub fn about(self) -> &'static str {
         match self {
             Server::Lazuli => "Lazuli itself, with other data or other clients.",

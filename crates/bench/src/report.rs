@@ -58,7 +58,7 @@ pub struct Ratio {
     pub workload: Workload,
     /// The other contestant.
     pub target: &'static str,
-    /// What it is.
+    /// Description of the other contestant.
     pub about: &'static str,
     /// Our rate divided by theirs.
     pub rate: f64,

@@ -238,7 +238,7 @@ async fn every_kind(products: &lazuli_client::Table) -> Result<()> {
         told,
         ["9000 cents", "Entity/Product/Pedal/ for Some(7500)", "4 strings", "85 W", "85 W", "6 strings"]
     );
-    // The same with an open list of types, which need not be known in one place.
+    // The same with `Kinds`: each type registers its own function, so no enum has to list all types.
     let kinds = Kinds::new(|other: Dynamic| other.kind().unwrap_or("?").to_owned())
         .with::<Guitar>(|guitar| format!("{} strings", guitar.no_of_strings))
         .with::<Amplifier>(|amplifier| format!("{} W", amplifier.watts));

@@ -186,7 +186,7 @@ async fn assemble(
     })
 }
 
-/// Spawns a background task. The future is boxed, so that the compiler sees one type for all of them.
+/// Spawns a background task. The future is boxed, so that all background tasks have the same type.
 fn spawn(work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
     let work: BoxFuture<'static, ()> = Box::pin(work);
     tokio::spawn(work)

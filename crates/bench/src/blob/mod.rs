@@ -132,7 +132,7 @@ impl Work {
         }
     }
 
-    /// Who is measured. The variant is the number of blobs, or tells the two ends of a container apart.
+    /// The contestants to measure. The variant is the number of blobs, or selects one end of a container.
     pub(crate) fn plans(self, options: &Options) -> Vec<ContestantPlan> {
         let azurite = |goal: f64| ContestantPlan::azurite(0, Some(Goal::Rate(goal)));
         let file_bytes = options.blob_mib * MIB as u64;

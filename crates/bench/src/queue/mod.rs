@@ -114,7 +114,7 @@ impl Work {
         }
     }
 
-    /// Who is measured. The variant is the number of messages, or of queues.
+    /// The contestants to measure. The variant is the number of messages, or of queues.
     pub(crate) fn plans(self, options: &Options) -> Vec<ContestantPlan> {
         let (stock, deep) = (options.stock, options.deep);
         let against = |variant: u64, limit: ContestantPlan| {

@@ -130,7 +130,7 @@ impl Work {
         }
     }
 
-    /// Who is measured. The variant tells ways to insert apart.
+    /// The contestants to measure. The variant selects the way to insert.
     pub(crate) fn plans(self) -> Vec<ContestantPlan> {
         let limit = match self {
             Work::Get => Some(ContestantPlan::bare(ENTITY_BYTES, 0.80).and(Goal::Cpu(1.0 / 1.25))),

@@ -22,8 +22,8 @@ pub async fn run(service: &TableService) -> Result<()> {
         change(&table, id, None, Some(name)).await?;
     }
     assert_eq!(look_up(&table, "Jones").await?, ["000152", "000223"]);
-    // Another client hires a Jones between reading the list and writing it. The transaction is rejected as a whole, and repeated
-    // from the start, with the new list: nobody is lost.
+    // Another client adds an employee named Jones after this one has read the list and before it writes it. The server
+    // rejects the whole transaction. This client repeats it with the new list, so no employee is missing from the index.
     let tries = change_beside(&table, "000301", None, Some("Jones"), async || {
         change(&table, "000300", None, Some("Jones")).await.map(drop)
     });

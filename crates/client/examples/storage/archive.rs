@@ -13,7 +13,7 @@ use super::steps::{Steps, Work, complete, survive};
 
 /// How long a worker may take for a message before another one receives it.
 pub const HIDDEN: Duration = Duration::from_secs(30);
-/// The first is to put the message; a worker does the others.
+/// Number of steps. The client puts the message in the first step; a worker does the others.
 pub const STEPS: u32 = 6;
 
 /// Current employees, archived ones, and the messages that say who is to be archived.

@@ -52,14 +52,14 @@ impl DerivedLedger {
         Ok(())
     }
 
-    /// A copy to this name begins; returns its number.
+    /// Records the start of a copy to this name. Returns the number of the copy.
     pub fn copying(&mut self, copy: &str, floor: u64) -> usize {
         let copies = self.copies.entry(copy.into()).or_default();
         copies.push(Made { floor, last: u64::MAX, fate: None });
         copies.len() - 1
     }
 
-    /// The copy has ended; `last` is the last write of its source that was begun.
+    /// Records the end of a copy. `last` is the last write to its source that was begun.
     pub fn copied(&mut self, copy: &str, number: usize, last: u64, fate: Fate) {
         if let Some(made) = self.copies.get_mut(copy).and_then(|copies| copies.get_mut(number)) {
             made.fate = Some(fate);

@@ -29,9 +29,9 @@ pub struct MixedSeen {
     pub responses: usize,
     /// Operations whose outcome is unknown.
     pub unknown: usize,
-    /// Accounts that were removed.
+    /// Removed accounts.
     pub removed: usize,
-    /// Keys that were replaced.
+    /// Replaced keys.
     pub rotated: usize,
     /// Requests whose key was rejected.
     pub denied: usize,

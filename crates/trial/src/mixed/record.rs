@@ -12,7 +12,7 @@ pub const ROWS: usize = 5;
 /// Rows on a page of a scan.
 pub const PAGE_ROWS: usize = 2;
 
-/// What is known about an account name, or about a table of one of the accounts that had the name.
+/// State of the model: of an account name, or of a table in one of the accounts that had this name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MixedState {
     /// The keys of the account.

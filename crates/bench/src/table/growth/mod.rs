@@ -65,7 +65,7 @@ impl GrowthOperation {
         }
     }
 
-    /// What it does.
+    /// Description of the operation for reports.
     pub fn about(self) -> &'static str {
         match self {
             GrowthOperation::Get => {

@@ -177,9 +177,9 @@ fn times(point: &GrowthPoint, first: &GrowthPoint) -> f64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_form_tells_every_point() {
-        let point = |size, cpu_micros| GrowthPoint {
+    /// A measured point with this size and CPU time.
+    fn point(size: u64, cpu_micros: f64) -> GrowthPoint {
+        GrowthPoint {
             axis: Axis::Entities,
             size,
             operation: GrowthOperation::Get,
@@ -188,7 +188,11 @@ mod tests {
             p50_micros: 1,
             p99_micros: 2,
             memory_bytes: 3,
-        };
+        }
+    }
+
+    #[test]
+    fn every_form_tells_every_point() {
         let growth = Growth {
             points: vec![point(1000, 10.0), point(10_000, 15.0)],
             slice_seconds: 1.0,
@@ -202,16 +206,6 @@ mod tests {
 
     #[test]
     fn costs_are_compared_with_those_at_ten_thousand() {
-        let point = |size, cpu_micros| GrowthPoint {
-            axis: Axis::Entities,
-            size,
-            operation: GrowthOperation::Get,
-            rate: 1.0,
-            cpu_micros,
-            p50_micros: 1,
-            p99_micros: 2,
-            memory_bytes: 3,
-        };
         let mut growth = Growth {
             points: vec![point(1_000, 5.0), point(10_000, 10.0), point(1_000_000, 14.0)],
             slice_seconds: 1.0,
