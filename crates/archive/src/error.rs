@@ -20,7 +20,7 @@ pub enum Error {
     Unfinished(PathBuf),
     /// This version does not support the backup's format.
     Format(String),
-    /// The backup differs from what was written.
+    /// The backup differs from the written one.
     Damaged(String),
     /// A file operation failed.
     Io {

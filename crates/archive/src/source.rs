@@ -13,7 +13,7 @@ pub struct BackupSource {
 }
 
 impl BackupSource {
-    /// Begins a backup of everything as of now. `naming` tells which content belongs to it.
+    /// Begins a backup of everything as of now. `naming` determines which content belongs to it.
     pub async fn begin(engine: &dyn Engine, naming: Box<dyn Naming>) -> Result<Self> {
         Ok(Self { copy: Copy::begin(engine, naming).await?, packer: Some(Packer::new()) })
     }

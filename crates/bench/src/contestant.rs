@@ -30,7 +30,7 @@ pub struct ContestantPlan {
     pub label: &'static str,
     /// The server.
     pub server: Server,
-    /// A number with which the workload tells its contestants apart: how many queues, how many messages.
+    /// A number that distinguishes the contestants of a workload: the number of queues or messages.
     pub variant: u64,
     /// What our server should reach compared with this one.
     pub goals: [Option<Goal>; 2],
@@ -91,7 +91,7 @@ impl ContestantPlan {
     }
 }
 
-/// The work of a contestant, with what its sessions share.
+/// The work of a contestant, with the state that its sessions share.
 #[derive(Clone)]
 pub enum ServiceJob {
     /// On tables.
@@ -120,7 +120,7 @@ pub struct Contestant {
 }
 
 impl Contestant {
-    /// Starts the server and loads what the workload needs.
+    /// Starts the server and loads the data that the workload needs.
     pub async fn start(
         plan: ContestantPlan,
         workload: Workload,
@@ -143,7 +143,7 @@ impl Contestant {
         Ok(Self { plan, job, process, service: workload.service() })
     }
 
-    /// Loads again what the last slice consumed. This is not measured.
+    /// Reloads the data that the last slice consumed. This is not measured.
     pub async fn refill(&self) -> Result<(), String> {
         match &self.job {
             ServiceJob::Queue(job) if self.plan.server.speaks_storage() => job.refill(&self.process).await,

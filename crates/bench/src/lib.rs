@@ -2,7 +2,7 @@
 //!
 //! Absolute times vary from machine to machine and from minute to minute; ratios within alternating rounds vary much
 //! less, so the report puts them first. A workload runs on our server and on others: Azurite and nginx on request, bare
-//! servers on the same HTTP stack that only send a fixed body or append what they receive, plain files, or our own server
+//! servers on the same HTTP stack that only send a fixed body or append the request body, plain files, or our own server
 //! with more or less data.
 //!
 //! `table`, `queue` and `blob` hold the workloads of each service. Everything else is shared.
@@ -80,7 +80,7 @@ impl Options {
     }
 }
 
-/// What a run reports while it runs.
+/// Progress of a run.
 pub enum RunEvent<'a> {
     /// The next step begins, or one has something to say.
     Step {

@@ -1,4 +1,4 @@
-//! Pages with charts, for readers who do not know the program: what was measured, next to what, and what it means.
+//! Pages with charts, for readers who do not know the program: measurements, comparisons and explanations.
 
 use std::fmt::Write as _;
 

@@ -139,7 +139,7 @@ impl Process {
         self.authorities.get(index).or(self.authorities.first()).map_or("", String::as_str)
     }
 
-    /// A session of a service. `number` tells the sessions of a slice apart.
+    /// A session of a service. `number` distinguishes the sessions of a slice.
     pub async fn session(&self, service: Service, number: usize) -> Result<Session, String> {
         let authority = self.authority(service);
         let opened = Session::open(service, authority, number, self.server, &self.folder).await;
@@ -183,7 +183,7 @@ impl Process {
         timeout(IDLE_TIME_MAX, rest).await.is_ok()
     }
 
-    /// What it has used so far, all of its threads together. Without a server: what this process has used.
+    /// Resources that all its threads have used so far. Without a server: those of this process.
     pub fn usage(&self) -> Usage {
         let id = self.child.as_ref().map_or_else(std::process::id, Child::id);
         let mut total = usage_of(id);

@@ -1,4 +1,4 @@
-//! The workloads by name, and what each is compared with.
+//! The workloads by name, and their comparisons.
 
 use lazuli_model::Service;
 
@@ -34,7 +34,7 @@ impl Workload {
         }
     }
 
-    /// Its title in reports, and what it does.
+    /// Title and description, for reports.
     pub fn about(self) -> (&'static str, &'static str) {
         match self {
             Workload::Table(work) => work.about(),
@@ -78,7 +78,7 @@ impl Workload {
             Workload::Queue(work) => work.plans(options),
             Workload::Blob(work) => work.plans(options),
         };
-        // Next to each other, so that what the machine does besides affects both.
+        // One right after the other, so that other load on the machine affects both.
         if let Some(ours) = plans.first().copied() {
             plans.insert(1, ours.other());
         }

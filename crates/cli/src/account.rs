@@ -18,8 +18,8 @@ const GLOBAL: usize = 100;
 
 /// Add, list, change and remove accounts.
 ///
-/// Accounts live in the store. If a server has the store open, the command sends it a request, and the change takes effect at
-/// once.
+/// Accounts live in the store. If a server has the store open, the command sends it a request, and the change takes effect
+/// immediately.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -79,7 +79,7 @@ enum AccountCommand {
         /// Account
         #[arg(value_parser = account_name)]
         name: String,
-        /// Which of its two keys: 1 or 2
+        /// Which of the account's two keys: 1 or 2
         #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=2))]
         key: u8,
     },
@@ -93,7 +93,7 @@ enum AccountCommand {
         #[arg(value_parser = ["on", "off"])]
         wanted: String,
     },
-    /// Remove an account that has no tables
+    /// Remove an account that has no tables, queues or containers
     #[command(after_help = "Examples:\n  lazuli account remove shop")]
     Remove {
         /// Account

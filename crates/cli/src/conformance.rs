@@ -14,7 +14,7 @@ use crate::storage::{Storage, StorageRequest};
 /// Check a server against the golden wire transcripts.
 ///
 /// Each transcript creates tables, queues or containers with random names and deletes them. The properties of the service are
-/// changed, and set back at the end. The exit code is 1 if a response differs.
+/// changed, and restored at the end. The exit code is 1 if a response differs.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -45,7 +45,7 @@ pub struct Conformance {
     #[arg(long, value_name = "STRING", conflicts_with = "endpoint")]
     connection_string: Option<String>,
 
-    /// Connect there, whatever host the endpoint names; certificates must still be for that host
+    /// Connect to this address instead of the endpoint's host; certificates must still be for that host
     #[arg(long, value_name = "HOST:PORT")]
     connect: Option<String>,
 

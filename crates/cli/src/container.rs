@@ -62,7 +62,7 @@ enum ContainerCommand {
         /// Let everyone read without a signature
         #[arg(long, value_enum)]
         public_access: Option<PublicAccess>,
-        /// Succeed if it exists already
+        /// Succeed if it already exists
         #[arg(long)]
         if_missing: bool,
         /// Metadata; may be repeated
@@ -93,7 +93,7 @@ enum ContainerCommand {
         #[command(flatten)]
         target: Target,
     },
-    /// Take, renew, change, release or break the lease of a container
+    /// Acquire, renew, change, release or break the lease of a container
     #[command(after_help = format!("Examples:\n  lazuli container lease acquire files --duration 60\n\n{EXIT_CODES}"))]
     Lease {
         #[command(subcommand)]

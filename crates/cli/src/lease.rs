@@ -8,21 +8,21 @@ use crate::storage::{Session, StorageRequest};
 /// What to do with the lease of a blob or container, which `A` names.
 #[derive(Subcommand)]
 pub enum LeaseCommand<A: Args> {
-    /// Take the lease, and print its id
+    /// Acquire the lease, and print its id
     #[command(
         after_help = "Examples:\n  lazuli blob lease acquire files/report.pdf --duration 60\n  lazuli container lease acquire files"
     )]
     Acquire {
         #[command(flatten)]
         at: A,
-        /// Seconds, 15 to 60, or -1 for a lease without an end
+        /// Seconds, 15 to 60, or -1 for a lease that never expires
         #[arg(long, value_name = "SECONDS", default_value_t = -1, allow_negative_numbers = true)]
         duration: i32,
-        /// Id that the lease is to have [default: a new one]
+        /// Id for the lease [default: a new one]
         #[arg(long, value_name = "GUID")]
         proposed_lease_id: Option<String>,
     },
-    /// Renew a lease for as long as it was taken
+    /// Renew a lease for its original duration
     #[command(
         after_help = "Examples:\n  lazuli blob lease renew files/report.pdf \\\n      --lease-id $(lazuli blob lease acquire files/report.pdf)\n  lazuli container lease renew files \\\n      --lease-id $(lazuli container lease acquire files)"
     )]
@@ -47,7 +47,7 @@ pub enum LeaseCommand<A: Args> {
         #[arg(long, value_name = "GUID")]
         proposed_lease_id: String,
     },
-    /// Give a lease back: another client can take it at once
+    /// Release the lease, so that another client can acquire it immediately
     #[command(
         after_help = "Examples:\n  lazuli blob lease release files/report.pdf \\\n      --lease-id $(lazuli blob lease acquire files/report.pdf)\n  lazuli container lease release files \\\n      --lease-id $(lazuli container lease acquire files)"
     )]
@@ -58,14 +58,14 @@ pub enum LeaseCommand<A: Args> {
         #[arg(long, value_name = "GUID")]
         lease_id: String,
     },
-    /// End a lease without its id, and print the seconds that remain
+    /// Break a lease without its id, and print the seconds that remain
     #[command(
         after_help = "Examples:\n  lazuli blob lease acquire files/report.pdf && lazuli blob lease break files/report.pdf --period 0\n  lazuli container lease acquire files && lazuli container lease break files"
     )]
     Break {
         #[command(flatten)]
         at: A,
-        /// Seconds for which it stays [default: what remains of it]
+        /// Seconds until the lease ends [default: its remaining time]
         #[arg(long, value_name = "SECONDS")]
         period: Option<u32>,
     },

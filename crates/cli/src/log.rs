@@ -23,11 +23,11 @@ pub enum LogFormat {
 pub enum LogLevel {
     /// Failures.
     Error,
-    /// And what an operator should look at.
+    /// Also problems that an operator should look at.
     Warn,
-    /// And what a server does now and then.
+    /// Also occasional events, such as reloaded certificates.
     Info,
-    /// And details of requests, for debugging.
+    /// Also details of requests, for debugging.
     Debug,
     /// Everything.
     Trace,

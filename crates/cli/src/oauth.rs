@@ -23,7 +23,7 @@ pub enum Mode {
 /// Whose tokens are accepted.
 #[derive(Args)]
 pub struct OauthArgs {
-    /// For development: accept tokens that anyone can make, on loopback only unless --dev-account is given
+    /// For development: accept tokens that anyone can create, on loopback only unless --dev-account is given
     #[arg(
         long,
         value_enum,
@@ -55,12 +55,12 @@ pub struct OauthArgs {
     )]
     oauth_audience: Vec<String>,
 
-    /// The issuer's keys (JWKS), read again on SIGHUP and when a token names an unknown one; from a URL also every
+    /// The issuer's keys (JWKS), reloaded on SIGHUP and when a token names an unknown key; from a URL also every
     /// --oauth-jwks-period
     #[arg(long, value_name = "FILE|URL", requires = "oauth_issuer")]
     oauth_jwks: Option<Jwks>,
 
-    /// Maximum seconds between two reads of keys from a URL; a revoked key stays valid for at most this time
+    /// Interval in seconds at which keys are reloaded from a URL; a revoked key stays valid for at most this time
     #[arg(
         long,
         value_name = "SECONDS",

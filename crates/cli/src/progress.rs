@@ -29,7 +29,7 @@ impl Progress {
         Self { what, unit, start: now(), drawn: None, shows, rows: 0, bytes: 0 }
     }
 
-    /// Sets what is done so far, in units and in bytes, and the number of all bytes if it is known.
+    /// Sets the progress so far, in units and in bytes, and the total number of bytes if it is known.
     pub fn reach(&mut self, rows: u64, bytes: u64, of_bytes: Option<u64>) {
         (self.rows, self.bytes) = (rows, bytes);
         let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW_EVERY);

@@ -48,7 +48,7 @@ enum QueueCommand {
     Create {
         /// Name: lower-case letters, digits and hyphens
         name: String,
-        /// Succeed if it exists already
+        /// Succeed if it already exists
         #[arg(long)]
         if_missing: bool,
         /// Metadata; may be repeated

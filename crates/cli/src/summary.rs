@@ -13,7 +13,7 @@ pub struct Counter(Inspector);
 impl Counter {
     /// Has counted nothing.
     pub fn new() -> Self {
-        // Only a check knows the last version and the last table, and compares with them.
+        // No limits: only `check` knows the last version and table, and compares rows with them.
         Self(Inspector::new(Marks { last_version: Version(u64::MAX), last_table: TableId(u64::MAX) }))
     }
 

@@ -43,7 +43,7 @@ enum TableCommand {
     Create {
         /// Name
         name: String,
-        /// Succeed if it exists already
+        /// Succeed if it already exists
         #[arg(long)]
         if_missing: bool,
         #[command(flatten)]

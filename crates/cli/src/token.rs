@@ -22,10 +22,10 @@ const USER: &str = "00000000-0000-0000-0000-000000000001";
 /// Default lifetime of a token.
 const EXPIRES: &str = "1h";
 
-/// Make a bearer token for development and tests.
+/// Create a bearer token for development and tests.
 ///
 /// A server started with `--oauth dev` accepts it, over plain http too. The token is signed with a key that is built into
-/// Lazuli, so anyone can make one: never use `--oauth dev` where others can connect. Its issuer, audience and times are
+/// Lazuli, so anyone can create one: never use `--oauth dev` where others can connect. Its issuer, audience and times are
 /// those of Azure, so `--oauth basic` (over https) and Azurite accept it as well.
 #[derive(Args)]
 #[command(after_help = "\

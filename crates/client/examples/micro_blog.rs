@@ -224,7 +224,7 @@ async fn dynamic_granularity(service: &TableService) -> Result<()> {
 }
 
 /// MB-07, MB-09: a whole year, and everything after a date. The whitepaper's own filters are wrong: its year query finds the
-/// next year (erratum E8), and its "after" finds what is older, since the keys count down (erratum E6).
+/// next year (erratum E8), and its "after" finds older posts, since the keys count down (erratum E6).
 async fn a_year_and_after_a_date(service: &TableService) -> Result<()> {
     let blogs = fresh(service, "Years").await?;
     for day in ["2007-12-31", "2008-01-01", "2008-07-03", "2008-10-01", "2008-10-02", "2009-01-01"] {

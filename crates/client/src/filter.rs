@@ -143,6 +143,14 @@ impl Filter {
 /// table.query::<lazuli_client::Dynamic>().filter(|entity: &lazuli_client::Dynamic| entity.row_key == "1");
 /// # }
 /// ```
+///
+/// Nor can conditions be combined with `&&`, which Rust reserves for `bool`:
+///
+/// ```compile_fail,E0308
+/// use lazuli_client::prop;
+///
+/// let both = prop("Price").lt(500) && prop("Price").gt(100);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a condition that a server can evaluate",
     label = "expected a `Filter`",
@@ -333,7 +341,7 @@ mod tests {
         drop((b, c));
     }
 
-    /// LA-29: a comparison with a wrong type does not match and is not an error; nor is its negation.
+    /// LA-29: a comparison with a wrong type does not match and is not an error; its negation does not match either.
     #[test]
     fn wrong_types_do_not_match() {
         let amplifier = Dynamic::new("Fender", "Twin").with("NoOfSpeakers", 2).unwrap();

@@ -83,7 +83,7 @@ pub trait Transport: Send + Sync + 'static {
     /// let transport = lazuli_embedded::Embedded::memory().expect("entropy is available");
     /// let request = http::Request::get("http://embedded/devstoreaccount1/Tables");
     /// let request = request.body(bytes::Bytes::new()).expect("a valid request");
-    /// // It returns what the service returns: this request has no signature.
+    /// // It returns the response of the service: this request has no signature.
     /// let response = transport.send(request).await.expect("there is no network");
     /// assert!(response.status().is_client_error());
     /// # Ok(()) })

@@ -1,6 +1,7 @@
 //! Which modules the page needs before it can show anything: the browser fetches them without finding them one by one.
 //!
-//! Views are imported when they are shown (`import(…)`), so they and what only they use are not among them.
+//! Views are imported when they are shown (`import(…)`), so the list contains neither views nor modules that only views
+//! use.
 
 use crate::File;
 

@@ -1,8 +1,8 @@
 //! Lets uploads that compute MD5 at the same time share one pass over their bytes.
 //!
-//! A thread that comes while enough others are hashing waits. When one of them is done, a waiting thread continues with its
-//! own bytes and those of others that wait. So nobody waits for company: a single upload is hashed at once, and the more
-//! there are, the less each of them costs.
+//! A thread that comes while enough others are hashing waits. When one of them is done, a waiting thread continues with
+//! its own bytes and those of others that wait. So no upload waits for others: a single one is hashed immediately, and
+//! the more there are, the less each of them costs.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -118,7 +118,7 @@ impl Lanes {
     }
 }
 
-/// Hashes the job of this thread and those of others, and tells the others.
+/// Hashes the job of this thread and those of others, and notifies the others.
 fn hash_all(own: Job, others: Vec<Job>) -> Md5 {
     let mut tickets = Vec::with_capacity(others.len());
     let mut streams = Vec::with_capacity(1 + others.len());
@@ -138,7 +138,7 @@ fn hash_all(own: Job, others: Vec<Job>) -> Md5 {
 mod tests {
     use super::*;
 
-    /// Many threads, one that hashes: every stream gets its own hash, and nobody waits for ever.
+    /// Many threads, one that hashes: every stream gets its own hash, and no thread waits forever.
     #[test]
     fn threads_share_their_passes() {
         for threads_max in [1, 2] {

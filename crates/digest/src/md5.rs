@@ -118,7 +118,7 @@ impl<'a> Lane<'a> {
 /// Hashes as many blocks of each lane as the shortest of them has.
 fn compress_together(lanes: &mut [Lane<'_>]) {
     let count = lanes.iter().map(|lane| lane.blocks.len()).min().unwrap_or(0);
-    // A lane that nobody needs repeats the first one.
+    // An unused lane repeats the first one.
     let blocks: [&[[u8; BLOCK]]; LANES] =
         std::array::from_fn(|lane| lanes.get(lane).unwrap_or(&lanes[0]).blocks);
     let mut state: [u32x4; 4] = std::array::from_fn(|word| {

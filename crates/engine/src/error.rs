@@ -1,4 +1,4 @@
-//! Errors of an engine, classified by what the caller should do.
+//! Errors of an engine, classified by the action that the caller should take.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub enum Error {
     Unavailable(String),
     /// The engine cannot hold a key, value or commit of that size; nothing was applied.
     TooLarge(String),
-    /// Stored bytes are not what was written.
+    /// Stored bytes differ from the written ones.
     Corrupt(String),
     /// A write to stable storage failed; nothing more is acknowledged until the store has been opened again.
     Poisoned(String),

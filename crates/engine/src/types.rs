@@ -184,7 +184,7 @@ pub enum Condition {
 pub enum Change {
     /// It gets this value.
     Put(Bytes),
-    /// It becomes what this computes from its current value.
+    /// The row gets the value that this computes from its current value.
     Update(Arc<dyn Update>),
     /// It is removed. Removing a row that does not exist changes nothing.
     Delete,
@@ -211,7 +211,7 @@ pub enum Next {
     Keep,
 }
 
-/// An update that cannot be applied. Only the caller knows what the number means.
+/// An update that cannot be applied. The meaning of the number is up to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rejected(pub u32);
 

@@ -14,7 +14,7 @@ pub(crate) enum Token<'a> {
     Open,
     /// `)`
     Close,
-    /// A keyword or a name; only the position tells which.
+    /// A keyword or a name, depending on the position.
     Word(&'a str),
     /// A constant.
     Literal(Value),

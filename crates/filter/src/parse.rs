@@ -123,7 +123,7 @@ impl<'a> Parser<'a> {
         if is_property_name(name) { Ok(Operand::Property(name)) } else { Err(self.lexer.unexpected()) }
     }
 
-    /// Parses what follows an operand, up to the next operand. Returns the whole filter at the end of the text.
+    /// Parses the operators after an operand, up to the next operand. Returns the whole filter at the end of the text.
     fn read_operator(&mut self, mut operand: Operand<'a>) -> Result<Option<Operand<'a>>, ParseError> {
         loop {
             if let Some((left, operator)) = self.frame.compared.take() {

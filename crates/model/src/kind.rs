@@ -44,7 +44,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A request that was rejected before anyone knew what it wants.
+    /// A request that was rejected before its operation was known.
     #[default]
     Unknown, "Unknown", Read;
     /// List the tables.
@@ -83,7 +83,7 @@ kinds! {
     SetTableServiceProperties, "SetTableServiceProperties", Write;
     /// The replication lag of the secondary.
     GetTableServiceStats, "GetTableServiceStats", Read;
-    /// A web browser asks what it may send.
+    /// A CORS preflight request of a web browser.
     TablePreflightRequest, "TablePreflightRequest", Read;
     /// List the queues.
     ListQueues, "ListQueues", Read;

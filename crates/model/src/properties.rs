@@ -47,7 +47,7 @@ pub struct ServiceProperties {
     pub static_website: StaticWebsite,
 }
 
-/// Some of the properties: what is left out stays as it is.
+/// Some of the properties; omitted ones stay unchanged.
 ///
 /// ```
 /// # use lazuli_model as lazuli_client;

@@ -1,7 +1,7 @@
 //! Deletes objects that front ends left behind and no row names.
 //!
-//! A sweep covers streams of which no process can name new pieces: those that were given up, and those of front ends that
-//! were not seen for a day. Whether an object is deleted depends on rows and on the ledger alone. A listing that lacks an
+//! A sweep covers streams of which no process can name new pieces: those that were given up, and those that were taken
+//! away from front ends that are gone. Whether an object is deleted depends on rows and on the ledger alone. A listing that lacks an
 //! object leaves garbage for the next sweep.
 
 use std::collections::{BTreeMap, HashSet};
@@ -52,7 +52,7 @@ impl ObjectSweep {
         Ok(swept)
     }
 
-    /// Deletes what was not kept of a stream.
+    /// Deletes the objects of a stream that were not kept.
     async fn settle(&self, stream: u64, kept: &Units, swept: &mut Swept) -> Result<()> {
         let (mut live, mut gone) = (0, 0);
         let mut from = Some(Spot { stream, offset: 0 });

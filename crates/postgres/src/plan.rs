@@ -100,7 +100,7 @@ pub struct Head {
 /// The known state of rows, by address.
 pub type Heads = BTreeMap<Address, Head>;
 
-/// The steps of a commit on rows that were read, and what its updates computed.
+/// The steps of a commit on rows that were read, with the results of its updates.
 pub type Decided = (Vec<Step>, Vec<Option<Bytes>>);
 
 /// Evaluates writes of the commit `version` on the current rows; an error has the first write whose condition does

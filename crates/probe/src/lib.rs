@@ -3,7 +3,7 @@
 //! Programs use `lazuli-client`. This one sends exactly the bytes that it is given, correct or not, shows responses as they
 //! arrived, and can stream both ways:
 //!
-//! - [`Request`] is a request as bytes, [`Signer`] signs it for any service, [`Response`] is what came back.
+//! - [`Request`] is a request as bytes, [`Signer`] signs it for any service, [`Response`] is the response.
 //! - [`Connection`] exchanges them on a tokio socket, for load generators.
 //! - [`blocking::Connection`] does the same on any blocking stream, [`blocking::Client`] on TCP or TLS with reuse,
 //!   `Expect: 100-continue` and early responses.

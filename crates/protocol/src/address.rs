@@ -30,7 +30,7 @@ pub struct Address<'a> {
     pub style: Style,
     /// Host and port as the client knows them.
     pub authority: &'a str,
-    /// The path as it was sent, account segment included: this is what is signed.
+    /// The path as it was sent, including the account segment: this form is signed.
     pub wire_path: &'a str,
     /// The part of the path after the account, as sent.
     pub resource_path: &'a str,

@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(told, expected, "{requests:?}");
     }
 
-    /// PR-11: a burst, then the rate; what was rejected costs nothing; a pause fills the bucket, but not beyond its
+    /// PR-11: a burst, then the rate; a rejected request costs nothing; a pause fills the bucket, but not beyond its
     /// size.
     #[test]
     fn buckets() {

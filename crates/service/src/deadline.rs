@@ -1,4 +1,4 @@
-//! The deadline at which a query stops and returns what it has.
+//! The deadline at which a query stops and returns its rows so far.
 
 use std::sync::Arc;
 use std::time::Duration;

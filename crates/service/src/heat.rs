@@ -200,7 +200,7 @@ mod tests {
     }
 
     /// A partition that gets every tenth request stands out among a hundred thousand that get one each, wherever it
-    /// begins; and what the list holds is bounded.
+    /// begins; and the size of the list is bounded.
     #[test]
     fn the_hot_one_is_found_in_a_crowd() {
         let heat = Heat::default();

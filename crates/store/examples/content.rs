@@ -1,6 +1,6 @@
 //! Measures content in packs: `cargo run --release -p lazuli-store --example content -- [seconds] [dir]`.
 //!
-//! Prints durable uploads per second, each followed by the commit of a row that names it; downloads of what is in the
+//! Prints durable uploads per second, each followed by the commit of a row that names it; downloads of content in the
 //! page cache; ranges; and how fast space is freed. For comparison it writes the same bytes to one file with one sync
 //! for each writer's turn. Numbers are those of the whole process.
 

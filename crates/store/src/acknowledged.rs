@@ -1,4 +1,4 @@
-//! The file that records what the store has acknowledged, next to the directory that holds the data.
+//! The file that records the last acknowledged version, next to the directory that holds the data.
 //!
 //! Without it, a store whose data is gone looks like a new one, and a truncated log looks like a log with fewer
 //! entries.

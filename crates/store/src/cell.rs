@@ -33,7 +33,7 @@ impl CellBuilder {
         Self { bytes: with_room(value), crc: crc_of(key, value) }
     }
 
-    /// The same, in the memory of the value if nobody else uses it and it has room for the rest, but not much more.
+    /// The same, in the memory of the value if that is not shared and has room for the rest, but not much more.
     pub fn of(key: &[u8], value: Bytes) -> Self {
         let crc = crc_of(key, &value);
         let bytes = match value.try_into_mut() {

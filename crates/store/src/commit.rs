@@ -40,7 +40,7 @@ struct Intent {
     key: Bytes,
     write: Write,
     draft: Option<CellBuilder>,
-    /// What is kept of the row as it was when it was read.
+    /// The part of the row, as it was read, that is kept.
     seen: Option<Seen>,
     has_looked: bool,
 }
@@ -206,7 +206,7 @@ impl Intent {
         Ok(Look::Found(()))
     }
 
-    /// Keeps what it needs of the row.
+    /// Keeps the parts of the row that it needs.
     fn see(&mut self, number: u64, mut cell: Option<Cell>, permit: &mut Permit) {
         if let Some(cell) = &mut cell {
             if !matches!(self.write.change, Change::Update(_)) {

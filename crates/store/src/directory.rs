@@ -73,7 +73,7 @@ impl Directory {
         fs::set_permissions(&data, Permissions::from_mode(0o700)).map_err(OpenError::io("protect", &data))
     }
 
-    /// Creates the directory if necessary, locks it, and marks it as one that does not count yet.
+    /// Creates the directory if necessary, locks it, and marks it as not usable yet.
     pub fn begin_load(path: &Path) -> Result<Self, OpenError> {
         create_all(path)?;
         // Check before there is a lock file: existing files belong to someone.
@@ -179,7 +179,7 @@ impl Drop for Directory {
     }
 }
 
-/// Creates a directory and what is above it, so that no crash can lose it once something in it is synced. It will
+/// Creates a directory and its parents, so that no crash can lose it once something in it is synced. It will
 /// contain account keys, so only its owner may access it.
 fn create_all(path: &Path) -> Result<(), OpenError> {
     let missing: Vec<&Path> =

@@ -81,7 +81,7 @@ impl Files {
             settle::all(&directory)?;
         }
         directory.mark_relaxed(options.durability == Durability::Relaxed)?;
-        // Recovery of the sorted store asserts some of what it finds in its files.
+        // Recovery of the sorted store asserts some properties of its files.
         let opened = catch_unwind(AssertUnwindSafe(|| open_database(&data, options, workers)));
         let (db, rows) =
             opened.unwrap_or_else(|panic| Err(OpenError::Corrupt(panic_text(&*panic).into())))?;

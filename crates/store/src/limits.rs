@@ -27,8 +27,8 @@ pub const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const QUEUE_UNIT_BYTES: usize = 1024;
 /// Minimum weight of a job in the queue, so that the number of waiting jobs is bounded as well.
 pub const COMMIT_BYTES_MIN: usize = 16 * 1024;
-/// Values that one waiting commit keeps of the rows that its updates will change. The committer reads those beyond it
-/// again, one at a time.
+/// Maximum bytes of old row values that one waiting commit keeps, for the rows that it will update. The committer reads
+/// values beyond this limit again, one at a time.
 pub const COMMIT_READ_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Maximum commits that one sync covers.

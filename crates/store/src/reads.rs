@@ -71,7 +71,7 @@ impl View {
     }
 }
 
-/// Runs a read. A panic of the sorted store, which asserts some of what it finds in its files, is an error of this read
+/// Runs a read. A panic of the sorted store, which asserts some properties of its files, is an error of this read
 /// alone.
 pub fn caught<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(read))

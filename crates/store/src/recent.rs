@@ -1,7 +1,7 @@
 //! The latest state of rows that were just written, so that the committer can check conditions without reading.
 //!
-//! What must stay true: it holds every row that was written after the group `since`. So a row that is not in it, and
-//! that a caller read in a view no older than `since`, is still as the caller read it.
+//! What must stay true: it holds every row that was written after the group `since`. So if a row is not in it, and a
+//! caller read the row in a view of group `since` or later, the row has not changed since.
 
 use std::collections::HashMap;
 

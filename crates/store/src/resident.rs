@@ -3,9 +3,9 @@
 //! What must stay true:
 //! - Nothing here reads a file. Filters of sorted files are used only where they are in memory already.
 //! - A row is said to be absent only if no memtable of the view has it, and no sorted file of the view can have it.
-//!   Files of a later moment must not be used: merging drops rows that are removed in the latest state, whatever an
-//!   older view has. Memtables are noted before files, so that what moves from one to the other in between is not
-//!   missed.
+//!   Files newer than the view must not be used: merging drops rows that are removed in the latest state, even if an
+//!   older view still has them. The memtables are listed before the files, so that a memtable that is written to a file
+//!   in between is not missed.
 //! - It uses parts of the sorted store that are public but not guaranteed to be stable. If they change, the code does
 //!   not compile; if their meaning changes, the suite that every engine runs fails, because every insert depends on it.
 
@@ -88,7 +88,7 @@ impl Resident {
         is_same && self.is_complete && self.memtables.len() == sealed + 1 && self.list == list
     }
 
-    /// Looks for what is stored under a key for a snapshot.
+    /// Looks up the value of a key for a snapshot.
     pub fn look(&self, key: &[u8], sequence: u64) -> Look<Option<Slice>> {
         for memtable in &self.memtables {
             match memtable.get(key, sequence) {

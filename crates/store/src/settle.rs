@@ -1,4 +1,4 @@
-//! Syncs what an earlier process may have left unsynced, before anything depends on it.
+//! Syncs files and directories that an earlier process may have left unsynced, before anything depends on them.
 //!
 //! A killed process may have created, replaced or removed names without syncing them. The changes are visible as long
 //! as the machine runs; a loss of power reverts them, and loses everything written into those files since. Or it

@@ -209,7 +209,7 @@ fn checksum(block: &[u8]) -> u64 {
     sum.digest()
 }
 
-/// Number of bytes after the header of a block. The header itself is verified together with them.
+/// Number of bytes after the header of a block. The header's checksum is verified later, with the content.
 pub fn content_bytes(header: &[u8; HEADER_BYTES]) -> Result<usize> {
     let length = number(&header[20..24]);
     match usize::try_from(length) {

@@ -50,7 +50,7 @@ impl Job {
         Self { work, variant, blobs, range_blob_bytes, marker: Arc::default(), log: Arc::default() }
     }
 
-    /// Creates the container and what the workload reads.
+    /// Creates the container and the blobs that the workload reads.
     pub(crate) async fn prepare(&self, process: &Process) -> Result<(), String> {
         super::load::prepare(self, process).await
     }

@@ -107,7 +107,7 @@ impl Work {
         }
     }
 
-    /// Its title in reports, and what it does.
+    /// Title and description, for reports.
     pub fn about(self) -> (&'static str, &'static str) {
         match self {
             Work::PutSmall => ("Put a small blob", "Writes blobs of 4 KiB, each with one request."),

@@ -82,7 +82,7 @@ impl Work {
         }
     }
 
-    /// Its title in reports, and what it does.
+    /// Title and description, for reports.
     pub fn about(self) -> (&'static str, &'static str) {
         match self {
             Work::Put => ("Put a message", "Puts messages of 1 KB into one queue."),

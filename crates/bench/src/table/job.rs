@@ -45,7 +45,7 @@ impl Job {
         }
     }
 
-    /// Creates the table and what the workload reads.
+    /// Creates the table and the entities that the workload reads.
     pub(crate) async fn prepare(&self, process: &Process) -> Result<(), String> {
         let mut session = process.session(Service::Table, 0).await?;
         session.send(request::create_table(&session.account, TABLE), &[201]).await?;
@@ -168,7 +168,7 @@ fn fresh(count: u64) -> u64 {
     NEXT_ROW.fetch_add(count, Ordering::Relaxed)
 }
 
-/// A key whose order has nothing to do with that of the numbers. No two numbers have the same.
+/// A key for a number, unique to it. The order of the keys is unrelated to the order of the numbers.
 fn scattered(number: u64) -> String {
     format!("{:016x}", number.wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }

@@ -91,7 +91,7 @@ impl Work {
         }
     }
 
-    /// Its title in reports, and what it does.
+    /// Title and description, for reports.
     pub fn about(self) -> (&'static str, &'static str) {
         match self {
             Work::Insert => {

@@ -44,7 +44,7 @@ Examples:
         #[arg(conflicts_with = "config")]
         file: Option<PathBuf>,
 
-        /// The same, named as for serve
+        /// The same, with the name of the flag of serve
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },

@@ -1,4 +1,4 @@
-//! CSV: what is written is read back, and what others write is read.
+//! CSV: written files are read back, and files of other programs are read.
 
 use proptest::prelude::*;
 

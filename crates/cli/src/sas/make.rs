@@ -18,7 +18,7 @@ struct Terms {
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
 
-    /// When it becomes valid [default: now]
+    /// Time at which it becomes valid [default: now]
     #[arg(long, value_name = "TIME")]
     starts: Option<String>,
 
@@ -30,7 +30,7 @@ struct Terms {
     #[arg(long)]
     https_only: bool,
 
-    /// Protocol version that it is signed for; also the default version of requests with it
+    /// Protocol version of the signature; also the default version of requests that use it
     #[arg(long, value_name = "DATE", default_value = "2019-02-02")]
     sv: String,
 }
@@ -104,7 +104,7 @@ pub struct Table {
     #[arg(short, long, value_name = "LETTERS", required_unless_present = "policy")]
     permissions: Option<String>,
 
-    /// Stored access policy of the table that supplies the other terms
+    /// Stored access policy of the table that sets the other fields
     #[arg(long, value_name = "ID")]
     policy: Option<String>,
 

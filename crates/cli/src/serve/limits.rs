@@ -22,7 +22,7 @@ pub struct LimitArgs {
     /// Largest request head
     #[arg(long, value_name = "KIB", default_value_t = 64, value_parser = up_to(HEAD_KIB_MAX))]
     max_head_kib: u32,
-    /// Largest body of a request for tables; those of queues and blobs have the limits of the protocol
+    /// Largest body of a table request; queue and blob requests have the limits of the protocol
     #[arg(long, value_name = "KIB", default_value_t = 4096 + 64, value_parser = up_to(BODY_KIB_MAX))]
     max_body_kib: u32,
     /// Maximum number of connections
@@ -52,13 +52,13 @@ pub struct LimitArgs {
     /// Maximum requests per second of one account [default: no limit]
     #[arg(long, value_name = "COUNT", value_parser = up_to(RATE_MAX))]
     account_rate: Option<u32>,
-    /// Maximum burst of requests of one account [default: those of one second]
+    /// Maximum burst of requests of one account [default: the requests of one second]
     #[arg(long, value_name = "COUNT", value_parser = up_to(RATE_MAX), requires = "account_rate")]
     account_burst: Option<u32>,
     /// Maximum entities per second of one partition [default: no limit]
     #[arg(long, value_name = "COUNT", value_parser = up_to(RATE_MAX))]
     partition_rate: Option<u32>,
-    /// Maximum burst of entities of one partition [default: those of one second]
+    /// Maximum burst of entities of one partition [default: the entities of one second]
     #[arg(
         long,
         value_name = "COUNT",

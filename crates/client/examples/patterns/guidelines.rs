@@ -70,7 +70,7 @@ async fn copies_summaries_projections(service: &TableService) -> Result<()> {
     assert_eq!(names.explain().select, ["PartitionKey", "RowKey", "LastName", "_Type"]);
     assert!(names.collect().await?.iter().all(|employee| !employee.props.contains("Photo")));
 
-    // The summary changes in the transaction that changes what it sums up, so it is never wrong.
+    // The summary changes in the same transaction as its entities, so it is never wrong.
     let summary = table.get::<Dynamic>("Sales", "summary").await?;
     let count = summary.value.get::<i32>("EmployeeCount")?.unwrap_or(0) + 1;
     let mut hire = table.partition("Sales")?.batch();

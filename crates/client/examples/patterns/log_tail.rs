@@ -5,7 +5,7 @@ use lazuli_client::{DateTime, Entity, Error, Result, TableService};
 
 use super::shared::{assert_rows_read, fresh, read};
 
-/// The key is a time, newest first; in Rust it is still a time.
+/// The stored key sorts newest first; in Rust the field is an ordinary time.
 #[derive(Clone, Debug, Entity)]
 #[table(rename_all = "PascalCase")]
 struct Claim {

@@ -21,7 +21,8 @@ pub async fn run(service: &TableService) -> Result<()> {
         assert_rows_read(&ran, u64::try_from(rows).unwrap_or_default());
     }
 
-    // PT-02: the copies by name have just what the list of names shows. They need no second read, and are small.
+    // PT-02: the copies by name have only the properties that the list of names shows. They need no second read, and
+    // are small.
     let mut both = table.partition("Sales")?.batch();
     both.insert(
         &Dynamic::new("Sales", "empid_000300").with("LastName", "Cao")?.with("Photo", vec![0_u8; 1000])?,

@@ -52,7 +52,7 @@ async fn survives_a_crash(storage: &Storage, crash_after: u32) -> Result<()> {
         assert!(office.queue.get(HIDDEN).await?.is_none());
         storage.wait(HIDDEN).await;
     }
-    // … and the next worker completes what the first one began.
+    // … and the next worker completes the work of the first one.
     let is_left = crash_after < STEPS;
     assert_eq!(complete(office.work(Steps::all()).await)?, is_left);
     assert_eq!(office.holders("Sales", "456").await?, (false, true));
@@ -97,7 +97,7 @@ impl Office {
         self.queue.drop().await
     }
 
-    /// Receives a message and does what it says. `false` if there is none.
+    /// Receives a message and processes it. `false` if there is none.
     pub async fn work(&self, steps: Steps) -> Work<bool> {
         let Some(message) = self.queue.get(HIDDEN).await? else { return Ok(false) };
         steps.done(2)?;

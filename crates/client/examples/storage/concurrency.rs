@@ -29,7 +29,7 @@ async fn optimistic(storage: &Storage) -> Result<()> {
     assert_eq!(container.get("hello", &[]).await?.expect(200)?.text(), "Blob updated by a third party.");
     println!("precondition failure as expected: the ETag does not match");
 
-    // Read again, decide again, and write what belongs to the version that was read.
+    // Read again, decide again, and write a value that belongs to the version that was read.
     let read = container.get("hello", &[]).await?.expect(200)?;
     let third = container.put("hello", "new content", &[("If-Match", read.etag())]).await?.expect(201)?;
     assert_ne!(third.etag(), second.etag());

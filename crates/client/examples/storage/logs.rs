@@ -53,7 +53,7 @@ fn errors(rows: &[Dynamic]) -> u64 {
     rows.iter().filter(|row| level(row).as_deref() == Some("error")).count() as u64
 }
 
-/// Appends a line. Any number of writers may do that at the same time; none of them reads what is there.
+/// Appends a line. Any number of writers may do that at the same time; none of them reads the existing lines.
 async fn append(logs: &Container, blob: &str, line: &str) -> Result<()> {
     let appended = logs.call("PUT", blob, "comp=appendblock", &[], line.into()).await?;
     if appended.status() != 404 {

@@ -43,7 +43,7 @@ impl Queue {
         self.put_hidden(text, Duration::ZERO).await
     }
 
-    /// Adds a message that nobody receives before `hidden` has passed.
+    /// Adds a message that becomes visible after `hidden`.
     pub async fn put_hidden(&self, text: &str, hidden: Duration) -> Result<()> {
         assert!(!text.contains(['<', '&']), "{text}");
         let target = self.target(&format!("/messages?visibilitytimeout={}", hidden.as_secs()));

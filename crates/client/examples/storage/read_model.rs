@@ -76,7 +76,7 @@ impl Shop {
         let Some(event) = self.events.get(HIDDEN).await? else { return Ok(false) };
         steps.done(1)?;
         for _ in 0..TRIES_MAX {
-            // The view's version is read before the orders: a worker that read them earlier cannot overwrite a later one.
+            // The view's version is read before the orders: a worker that read older orders cannot overwrite a newer summary.
             let tag = self.view.try_get::<Summary>("EU", event.text.as_str()).await?.map(|found| found.etag);
             let summary = self.sum(&event.text).await?;
             steps.done(2)?;

@@ -20,7 +20,7 @@ pub async fn run(storage: &Storage) -> Result<()> {
     count(&series, blob, 9 * 60).await?;
     let stale = series.get(blob, &[]).await?.expect(200)?;
     count(&series, blob, 23 * 60 + 59).await?;
-    // The loser of a race reads again, instead of overwriting what it has not seen.
+    // The loser of a race reads again, instead of overwriting a change that it has not seen.
     let late = series.put(blob, stale.body(), &[("If-Match", stale.etag())]).await?;
     assert_eq!(late.rejection(), (412, "ConditionNotMet"));
     count(&series, blob, 9 * 60).await?;

@@ -13,7 +13,7 @@ pub struct Steps {
 pub enum Stop {
     /// It was to stop here.
     Crash,
-    /// A service did not do what it should.
+    /// An unexpected response of a service.
     Error(Error),
 }
 

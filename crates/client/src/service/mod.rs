@@ -248,7 +248,7 @@ impl TableService {
         Ok(())
     }
 
-    /// How far the secondary is behind. Sent to the secondary.
+    /// How far the secondary is behind the primary. The request is sent to the secondary.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {

@@ -201,7 +201,7 @@ cases! {
         assert_eq!(found.value.get::<String>("Name").unwrap(), None);
     }
 
-    /// The secondary reads what the primary wrote, and rejects writes.
+    /// The secondary returns the data of the primary, and rejects writes.
     async fn reads_of_the_secondary(setting: Setting) {
         let table = setting.table().await;
         table.insert(&person("p", "r", 7)).await.unwrap();

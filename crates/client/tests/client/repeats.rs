@@ -7,7 +7,7 @@ use lazuli_client::{Applied, Context, Dynamic, ErrorCode, ModifyOptions, RetryOp
 use crate::line::{Fate, Stage, run};
 use crate::support::{age, person};
 
-/// ER-05: a repeated delete that gets 404 counts as done; a first one is an error.
+/// CS-08, ER-05: a repeated delete that gets 404 counts as done; a first one is an error.
 #[test]
 fn repeated_deletes() {
     run(async {
@@ -24,7 +24,7 @@ fn repeated_deletes() {
     });
 }
 
-/// ER-05: a repeated insert that gets 409 compares the entity.
+/// CS-08, ER-05: a repeated insert that gets 409 compares the entity.
 #[test]
 fn repeated_inserts() {
     run(async {

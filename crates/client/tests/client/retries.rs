@@ -1,4 +1,4 @@
-//! Lost requests, busy services and deadlines: what is retried, when, and for how long.
+//! Lost requests, busy services and deadlines: which requests are retried, when, and for how long.
 
 use std::sync::Arc;
 use std::time::Duration;

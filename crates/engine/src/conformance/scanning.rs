@@ -200,7 +200,7 @@ pub async fn pages_end_by_bytes(factory: &impl EngineFactory) {
         assert_eq!(row_texts(&page.rows), expected, "{bytes_max}");
         assert_eq!(page.next, next.map(|row| place("p", row)), "{bytes_max}");
     }
-    // Only what is kept counts.
+    // Only returned rows count.
     let scan = Scan {
         bytes_max: 11,
         judge: Box::new(|row| Ok(if row.value.len() == 50 { Verdict::Skip } else { Verdict::Keep })),

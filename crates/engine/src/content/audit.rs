@@ -83,7 +83,7 @@ impl<'a> Auditor<'a> {
         }
     }
 
-    /// Counts what is stored besides.
+    /// Counts other stored content.
     pub async fn finish(mut self) -> Result<Audit> {
         let mut from = Some(Spot::START);
         while let Some(spot) = from {

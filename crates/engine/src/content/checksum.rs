@@ -113,7 +113,7 @@ pub fn verify_piece(piece: Piece, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The error for bytes of a piece that differ from what was written.
+/// The error for bytes of a piece that differ from the written ones.
 pub fn damaged(piece: Piece, what: &str) -> Error {
     Error::Corrupt(format!("{piece}: {what} do not match the checksum"))
 }

@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(content.release(pieces.to_vec()).await, Ok(vec![]));
     }
 
-    /// A row that is about to be removed may name what was released; any other row must not.
+    /// A row that is about to be removed may name released content; any other row must not.
     #[tokio::test]
     async fn a_copy_fails_only_if_a_piece_must_be_there() {
         let engine = Memory::new(Clock::system());

@@ -1,7 +1,7 @@
 //! Large content: bytes that are too many for a row. Rows hold the names of the bytes, the content store holds the bytes.
 //!
-//! The store never knows what is in use: only rows do. So bytes are freed when the owner of the rows releases them, and by
-//! a [`ContentSweep`], which frees bytes of earlier processes that no row names.
+//! The store does not know which content is in use: only rows do. So bytes are freed when the owner of the rows
+//! releases them, and by a [`ContentSweep`], which frees bytes of earlier processes that no row names.
 //!
 //! Invariants:
 //! - Bytes are durable before their names leave [`ContentWriter::seal`]; a commit can then name them.

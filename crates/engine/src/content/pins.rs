@@ -1,4 +1,4 @@
-//! Pieces in use: what is being read or copied is not freed.
+//! Pieces in use: a piece that is being read or copied is not freed.
 //!
 //! Invariant: whether a piece is pinned, and that it is being freed, is decided under one lock. A reader pins
 //! first and looks for the piece afterwards; so it either keeps the piece or finds it gone before the first byte.

@@ -11,7 +11,7 @@ pub struct ContentStatus {
     pub writing: u64,
     /// Released or abandoned, and not freed yet.
     pub dead: u64,
-    /// Stored by earlier processes; the next sweep tells which of them are live.
+    /// Stored by earlier processes; the next sweep determines which of them are live.
     pub unswept: u64,
     /// Freed since the store was opened.
     pub freed: u64,

@@ -1,4 +1,4 @@
-//! Accepted texts, and what they parse to.
+//! Accepted texts, and their parsed filters.
 
 use lazuli_filter::{Schema, parse, parse_optional, print};
 use lazuli_model::table::filter::{Comparison, Expr, Operator};

@@ -2,10 +2,10 @@
 //!
 //! | file | tests |
 //! |---|---|
-//! | `grammar` | accepted texts and what they parse to |
+//! | `grammar` | accepted texts and their parsed filters |
 //! | `rejections` | rejected texts and their messages |
 //! | `semantics` | which entities a filter matches |
-//! | `plans` | what a filter reads |
+//! | `plans` | the key ranges that a filter reads |
 //! | `properties` | properties of all filters and entities |
 //!
 //! `entity`, `generate` and `naive` are shared helpers.

@@ -85,8 +85,8 @@ proptest! {
         }
     }
 
-    /// QY-08: what a matcher remembers of one row does not change the result for another, whether or not they have the
-    /// same layout.
+    /// QY-08: the positions that a matcher remembers from one row do not change the result for another, whether or not
+    /// they have the same layout.
     #[test]
     fn matchers_tell_rows_apart(
         filter in filter(),

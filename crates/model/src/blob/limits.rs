@@ -43,8 +43,8 @@ pub const PAGE_RANGES_MAX: u32 = 10_000;
 
 /// Most entries of a listing page, and the number if the request names none.
 pub const LIST_RESULTS_MAX: u32 = 5000;
-/// Memory that the entries of a listing page take. A page that reaches it ends early, with a marker: pages of 5000 blobs
-/// with names of 300 characters and as much metadata do not.
+/// Maximum memory for the entries of a listing page. A page that reaches it ends early, with a marker. A page of 5000
+/// blobs, each with a name of 300 characters and 300 characters of metadata, stays below it.
 pub const LIST_PAGE_BYTES_MAX: usize = 12 * 1024 * 1024;
 
 /// Most operations of a batch.

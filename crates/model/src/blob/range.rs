@@ -75,8 +75,8 @@ impl ResponseExtent {
         })
     }
 
-    /// The failure if [`ResponseExtent::resolve`] finds nothing. Its response tells the size in `Content-Range`, from which clients
-    /// learn that a blob is empty.
+    /// The failure if [`ResponseExtent::resolve`] finds nothing. Its response states the size in `Content-Range`, from
+    /// which clients learn that a blob is empty.
     pub fn unsatisfiable(size: u64) -> Failure {
         Failure::from(ErrorCode::InvalidRange).detail("Content-Range", format!("bytes */{size}"))
     }

@@ -51,7 +51,8 @@ async fn an_object_is_checksums_and_bytes() {
     assert_eq!(object.slice(16..), large);
 }
 
-/// Two front ends: each reads what the other stored, names never meet, and a sweep of one leaves the other's uploads alone.
+/// Two front ends: each reads what the other stored, names never collide, and a sweep of one does not touch the other's
+/// uploads.
 #[tokio::test]
 async fn front_ends_share_content() {
     let world = World::new();
@@ -138,7 +139,7 @@ async fn large_uploads_are_several_objects() {
     assert!(read_all(&content, &pieces).await == Ok(bytes));
 }
 
-/// More uploads than there is memory for all make progress, and give back what they took.
+/// Even if there is not enough memory for all uploads, each of them makes progress and returns its memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn uploads_beyond_the_memory_make_progress() {
     let world = World::new();

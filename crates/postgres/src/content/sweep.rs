@@ -1,7 +1,7 @@
 //! Deletes chunks that front ends left behind and no row names.
 //!
-//! A sweep covers streams that no living front end can name new pieces of: those that were given up, and those of front ends
-//! that were not seen for a day.
+//! A sweep covers streams that no living front end can name new pieces of: those that were given up, and those that were
+//! taken away from front ends that are gone.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;

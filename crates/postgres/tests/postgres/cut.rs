@@ -1,6 +1,6 @@
 //! Connections that break: at every message of every kind of commit, nothing but "unknown" or "conflict" comes out.
 //!
-//! CS-06, CS-08, ER-06: what was acknowledged is there, what was rejected or failed is not, and what is unknown is wholly
+//! CS-06, CS-08, ER-06: an acknowledged commit is there, a rejected or failed one is not, and an unknown one is wholly
 //! there or wholly absent.
 
 use std::sync::Arc;

@@ -113,7 +113,7 @@ async fn keys_too_long_for_an_index_keep_order_and_uniqueness() {
     let texts = |rows: &[Row]| -> Vec<(String, String)> {
         rows.iter().map(|row| (row.partition.to_string(), row.row.to_string())).collect()
     };
-    // `shared_state`, which every request calls, tells the other engine that long keys exist.
+    // `shared_state`, which every request calls, notifies the other engine that long keys exist.
     other.shared_state().await.expect("the engine is there");
     for engine in [&engine, &other] {
         assert_eq!(texts(&scan(&**engine, vec![KeyRange::ALL], usize::MAX).await.rows), keys);

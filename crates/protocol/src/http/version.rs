@@ -1,4 +1,4 @@
-//! The `x-ms-version` of a request, and what each era of the service could do.
+//! The `x-ms-version` of a request, and the features of each era.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -22,7 +22,7 @@ pub fn read_acl(body: &[u8]) -> Result<Vec<SignedIdentifier>, Failure> {
     acl::decode(body, Service::Table)
 }
 
-/// The body of Set Table Service Properties: what is left out stays as it is.
+/// The body of Set Table Service Properties; omitted settings stay unchanged.
 pub fn write_properties(update: &PropertiesUpdate) -> Vec<u8> {
     let mut out = DECLARATION.to_vec();
     nest(&mut out, properties::ROOT, |out| properties::encode_update(out, update));

@@ -96,7 +96,7 @@ fn context(version: &str) -> Context {
     }
 }
 
-/// The form of each era, and what it looks like for a new account.
+/// The format of each era, also for a new account.
 #[test]
 fn properties_of_a_new_account() {
     let fresh = ServiceProperties::default();
@@ -303,7 +303,7 @@ fn properties_of_blobs() {
     }
 }
 
-/// Errors of Blob and Queue say what is wrong and where, as far as it is known.
+/// Errors of Blob and Queue name the cause and its position, as far as they are known.
 #[test]
 fn errors_of_properties() {
     let details = |body: &str| {

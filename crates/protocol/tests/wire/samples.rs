@@ -46,7 +46,7 @@ schemas.microsoft.com/ado/2007/08/ dataservices/metadata" xmlns="http://www.w3.o
 
 </entry>"#;
 
-/// Listing 4.2, set as it was sent: what the typesetter broke is joined, and indented again.
+/// Listing 4.2 as it was sent: lines that the typesetter broke are joined and indented again.
 const LISTING_4_2: &str = r#"<?xml version="1.0" encoding="utf-8" standalone="yes"?>
 <feed xml:base="http://phaedrus.table.core.windows.net/" xmlns:d="http://schemas.microsoft.com/ado/2007/08/dataservices" xmlns:m="http://schemas.microsoft.com/ado/2007/08/dataservices/metadata" xmlns="http://www.w3.org/2005/Atom">
   <title type="text">Products</title>
@@ -197,7 +197,7 @@ delete Channel_19|4 if any -> atom #4"
     assert_eq!(statuses, ["201", "201", "204", "204"]);
 }
 
-/// The documentation's sample of a failure: the fourth operation, by its index and its Content-ID (E12).
+/// The documentation's sample of a failure: the fourth operation, by its index and its Content-ID (erratum E12).
 #[test]
 fn a_failure_of_2009() {
     let failure = Failure::from(ErrorCode::InvalidInput).at(3);
@@ -232,8 +232,8 @@ ETag: W/";
     assert!(response.contains(&head.replace('\n', "\r\n")), "{response}");
 }
 
-/// TX-22, TX-26: what the whitepaper's program sends when it saves its changes as a batch: inserts, then deletes, then
-/// updates, those of fetched entities with their ETags.
+/// TX-22, TX-26: the request of the whitepaper's program when it saves its changes as a batch: inserts, then deletes,
+/// then updates, those of fetched entities with their ETags.
 #[test]
 fn the_whitepapers_changes() {
     let host = "http://127.0.0.1:10002/dev/Blogs";

@@ -55,8 +55,8 @@ fn operations_that_do_not_go_together() {
     check_second("POST /$batch HTTP/1.1\nContent-Type: multipart/mixed; boundary=x\n\n", INVALID);
 }
 
-/// The head of an operation is not parsed again if it is that of the operation before: each operation must mean what it
-/// means alone.
+/// The head of an operation is not parsed again if it is that of the operation before: each operation must mean the
+/// same as it means alone.
 #[test]
 fn operations_mean_the_same_after_any_other() {
     let insert = |row: &str, fields: &str| {

@@ -3,7 +3,7 @@
 //! | path | response |
 //! |---|---|
 //! | `/`, `/assets/…` | the page and its files, from `lazuli-console` |
-//! | `/api/settings` | what the page must know before the first signed request |
+//! | `/api/settings` | settings that the page needs before the first signed request |
 //! | `/api/{blob,queue,table}/{account}/…` | the request without its first two segments, through the same pipeline as on the data ports |
 //! | `/api/health/{account}` | counters, for requests that are signed with a key of the account |
 //!

@@ -45,7 +45,7 @@ pub struct Chunked {
     state: State,
     /// Decoded and not taken yet.
     body: Vec<u8>,
-    /// Decoded in all, including what was taken.
+    /// Total bytes decoded, including those already taken.
     total: u64,
     bytes_max: u64,
     chunks: usize,
@@ -74,7 +74,7 @@ impl Chunked {
         self.body
     }
 
-    /// Consumes what it can from `input`; returns the number of consumed bytes.
+    /// Consumes as much of `input` as possible; returns the number of consumed bytes.
     pub fn feed(&mut self, input: &[u8]) -> Result<(usize, Progress), ChunkError> {
         let mut used = 0;
         loop {

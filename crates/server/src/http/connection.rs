@@ -305,7 +305,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         timeout_at(Instant::now() + window, self.stream.flush()).await?
     }
 
-    /// Sends a response. The client must take it at a minimum rate: what it does not take is held in memory.
+    /// Sends a response. The client must read it at a minimum rate, since unread bytes are held in memory.
     async fn write(
         &mut self,
         response: &Response,
@@ -319,7 +319,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             self.output.extend_from_slice(body);
             body = &[];
         }
-        // Of a response that the socket takes at once, nobody needs to know the time.
+        // A response that the socket takes immediately needs no timer.
         let mut deadline = None;
         let mut head: &[u8] = &self.output;
         while !(head.is_empty() && body.is_empty()) {
@@ -340,7 +340,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         within(|| deadline.unwrap_or_else(|| Deadline::new(timeout)).end(), self.stream.flush()).await
     }
 
-    /// Reads a body that nobody wants.
+    /// Reads and discards a body.
     async fn drain(&mut self, bytes: u64, timeout: Duration) -> io::Result<()> {
         let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
         let deadline = Instant::now() + timeout;
@@ -358,8 +358,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Reads what the client still sends, for a limited time: closing with unread input would destroy the response in
-    /// transit.
+    /// Reads and discards further input of the client, for a limited time: closing with unread input would destroy the
+    /// response in transit.
     async fn linger(&mut self) {
         let deadline = Instant::now() + LINGER_TIME_MAX;
         // TLS sends a close notification, which blocks if the client reads nothing.

@@ -38,7 +38,7 @@ pub trait Body: Send {
     /// Reads the next piece of the body; `None` at its end. Holds no more than one window at a time.
     fn next(&mut self) -> Reading<'_, Option<Bytes>>;
 
-    /// Claims memory for what the body is decoded into, until the response is complete.
+    /// Claims memory for the decoded body, until the response is complete.
     fn hold(&mut self, bytes: usize) -> Result<(), Failure>;
 }
 

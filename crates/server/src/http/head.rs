@@ -1,4 +1,4 @@
-//! The head of a request: where it ends, what it says, and how its body is framed.
+//! The head of a request: its end, its fields, and the framing of its body.
 //!
 //! Anything that two servers in a row could read differently is rejected: a body with both a length and chunks, more
 //! than one length, unknown transfer codings, more than one Host.

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker, ready};
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
-/// Why a wait has ended without what it waited for.
+/// Why a wait has ended without its event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interruption {
     /// The server stops.

@@ -71,7 +71,7 @@ pub struct OauthSettings {
     pub policy: Policy,
     /// Where the issuer's keys are.
     pub jwks: Jwks,
-    /// Where clients get tokens, as the challenge tells them; derived from the issuer by default.
+    /// URL in the challenge where clients get tokens; derived from the issuer by default.
     pub authorization_uri: Option<String>,
     /// Accept tokens over plain HTTP, where others can read them.
     pub allow_http: bool,

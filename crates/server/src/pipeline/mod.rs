@@ -2,7 +2,7 @@
 //!
 //! | step | where |
 //! |---|---|
-//! | learn what other front ends changed | [`State::freshen`] |
+//! | pick up changes by other front ends | [`State::freshen`] |
 //! | address: account and resource | [`admit`], `protocol::address` |
 //! | service properties: CORS, analytics, default version | [`admit`] |
 //! | reject web pages and host names that are not allowed | [`origin`] |

@@ -69,8 +69,8 @@ impl State {
         claim.ok_or_else(|| self.too_busy())
     }
 
-    /// A permit to encode a large response, which can be many times longer than what it is made of. The wait is short,
-    /// since those before it have their memory already.
+    /// A permit to encode a large response, which can be many times longer than its rows. The wait is short, since
+    /// earlier holders already have their memory.
     pub(crate) async fn turn_to_encode(&self, is_large: bool) -> Option<OwnedSemaphorePermit> {
         if is_large { Arc::clone(&self.encodings).acquire_owned().await.ok() } else { None }
     }

@@ -18,9 +18,9 @@ use crate::http::Claim;
 /// largest possible page.
 const INLINE_BYTES_MAX: usize = 128 * 1024;
 
-/// The response to an operation on `table`. The page keeps its memory until it is encoded, even if nobody waits for it any
-/// more. A large page also waits for an encoding permit: its response can be many times larger than its rows, which its
-/// memory does not count. The wait is short, because the number of pages is limited too.
+/// The response to an operation on `table`. A large page keeps its memory claim until it is encoded, even if the request
+/// is cancelled. It also waits for an encoding permit, because its response can be many times larger than its rows, and
+/// the claim covers only the rows. The wait is short, because the number of pages is limited too.
 pub async fn response(
     context: &Context,
     wanted: &ResponseFormat,
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// The clock stands still while a page is being encoded: only one that waits for a permit times out.
+    /// The clock is stopped while a page is encoded, so only a page that waits for a permit times out.
     #[tokio::test(start_paused = true)]
     async fn large_pages_are_encoded_in_turn_and_small_ones_at_once() {
         let turns = Arc::new(Semaphore::new(1));

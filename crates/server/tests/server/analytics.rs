@@ -119,7 +119,7 @@ fn what_is_switched_off_again_is_no_longer_logged() {
     assert_eq!(server.connect().ask(&Request::get("/Tables")).status, 200);
     stop(server);
     let found: Vec<String> = lines(&engine).iter().map(shown).collect();
-    // The request that switches it off is judged by what was set when it came.
+    // The setting at its arrival applies to the request that switches it off.
     let expected =
         ["QueryTables Success 200 authenticated", "SetTableServiceProperties Success 202 authenticated"];
     assert_eq!(found, expected);

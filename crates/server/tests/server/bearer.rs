@@ -195,7 +195,7 @@ fn rejections_challenge() {
     let issuer = Issuer::new("key");
     let (server, _directory) = with_file(&issuer);
     let good = issuer.token(&[READER]);
-    // Signatures are random: what stands there must not be what is put there.
+    // Signatures are random, so the new character must differ from the old one.
     let other = if good.as_bytes()[good.len() - 10] == b'A' { 'B' } else { 'A' };
     let tampered = format!("{}{other}{}", &good[..good.len() - 10], &good[good.len() - 9..]);
     let late = issuer.sign(&json!({ "iss": ISSUER, "aud": AUDIENCE, "exp": 1, "roles": [READER] }));

@@ -1,4 +1,4 @@
-//! Bounds on what a client sends.
+//! Bounds on requests.
 
 use std::io::{Read as _, Write as _};
 use std::sync::mpsc;

@@ -85,7 +85,7 @@ fn the_user_of_a_token_is_logged() {
     let properties = send(&server, Service::Blob, Request::new("GET", PROPERTIES)).text();
     assert!(properties.contains("<Logging><Version>2.0</Version>"), "{properties}");
     assert_eq!(list(&server, &issuer.sign(&claims()), "2020-12-06").status, 200);
-    // Claims that nobody has verified must not appear: of another key, and of a request that was rejected before.
+    // Unverified claims must not appear: those of another key, and those of a request that was rejected earlier.
     assert_eq!(list(&server, &Issuer::new("key").sign(&claims()), "2020-12-06").status, 401);
     assert_eq!(list(&server, &issuer.sign(&claims()), "never").status, 400);
     assert_eq!(set(&server, Service::Blob, "1.0").status, 202);

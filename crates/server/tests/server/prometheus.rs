@@ -1,4 +1,4 @@
-//! A strict parser of the text format of Prometheus: what it accepts, every scraper accepts.
+//! A strict parser of the text format of Prometheus: every scraper accepts metrics that it accepts.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Copies from other servers: what is fetched, from whom, and how a misbehaving source is handled.
+//! Copies from other servers: which bytes are fetched, from which server, and how a misbehaving source is handled.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};

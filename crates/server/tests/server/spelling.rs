@@ -111,7 +111,8 @@ fn bytes_that_are_not_text_are_rejected() {
     server.assert_alive();
 }
 
-/// Escapes that are not UTF-8, that are broken, or that stand for what a path cannot hold: 400, never a hang or a crash.
+/// Escapes that are not UTF-8, that are broken, or that stand for characters that a path cannot contain: 400, never a
+/// hang or a crash.
 #[test]
 fn strange_escapes_are_rejected() {
     let server = Server::start();

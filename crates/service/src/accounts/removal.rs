@@ -127,7 +127,7 @@ impl Accounts {
     }
 }
 
-/// Is it so long ago that no request of that time is still in progress?
+/// Is it long enough ago that no request of that time is still in progress?
 fn is_old(clock: &Clock, version: Version) -> bool {
     version.0.saturating_add(sweep::GRACE_TICKS) < clock.ticks()
 }

@@ -147,7 +147,7 @@ impl Core {
         Guid((self.options.entropy)())
     }
 
-    /// An identifier for an upload. The row that it names must not exist, so even a repetition does no harm.
+    /// A random identifier for an upload. Its row is written with an insert, which fails if the identifier is in use.
     pub fn fresh_generation(&self) -> Generation {
         let [a, b, c, d, e, f, g, h, ..] = (self.options.entropy)();
         Generation(u64::from_be_bytes([a, b, c, d, e, f, g, h]))

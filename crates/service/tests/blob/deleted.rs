@@ -1,4 +1,4 @@
-//! Soft delete: what is kept, what a listing shows, what can be restored, and what is removed after the retention
+//! Soft delete: which states are kept, listed and restored, and which are removed after the retention
 //! period.
 
 use lazuli_model::ErrorCode;
@@ -58,7 +58,7 @@ async fn a_deleted_blob_is_hidden_and_can_be_restored() {
     assert_eq!(world.on("a", BlobAction::Undelete).await, Ok(Outcome::Undeleted));
     assert_eq!((world.read("a").await.unwrap(), world.stamp("a").await.etag), (content.to_vec(), etag));
     assert_eq!(world.find("k='1'").await, ["a"]);
-    // Restoring what is not deleted changes nothing.
+    // Restoring a blob that is not deleted changes nothing.
     assert_eq!(world.on("a", BlobAction::Undelete).await, Ok(Outcome::Undeleted));
     assert_eq!(world.on("none", BlobAction::Undelete).await, Err(ErrorCode::BlobNotFound));
 }

@@ -85,7 +85,7 @@ impl Random {
     }
 }
 
-/// Random writes, clears, sizes, snapshots, deletions and sweeps show what the model shows: contents, ranges, differences.
+/// Random writes, clears, sizes, snapshots, deletions and sweeps agree with the model: contents, ranges, differences.
 #[tokio::test]
 async fn page_blobs_agree_with_a_model() {
     for seed in 0..20 {

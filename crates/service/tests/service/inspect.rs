@@ -1,4 +1,4 @@
-//! Checks of every row: what they find, and that they accept everything that the service itself has written.
+//! Checks of every row: they find damage, and accept everything that the service itself has written.
 
 use bytes::Bytes;
 use lazuli_engine::{Marks, RowView, TableId, Version};

@@ -84,7 +84,7 @@ async fn pages_join() {
     assert_eq!(keys(&page), "p1/r003 ");
 }
 
-/// PG-04, ER-10: a query that has timed out returns what it has, perhaps nothing, and can be resumed.
+/// PG-04, ER-10: a query that has timed out returns its rows so far, perhaps none, and can be resumed.
 #[tokio::test]
 async fn time_ends_a_page() {
     let world = world_of(1, 1000).await;

@@ -57,7 +57,7 @@ async fn a_deleted_table_is_no_longer_counted() {
     assert_eq!(counted(&world)[0], ("acct/data".to_owned(), expected));
 }
 
-/// Batches count by their entities, queries by the rows that they read where those lie in one partition.
+/// A batch counts its entities. A query counts the rows that it read, if they are in one partition.
 #[tokio::test]
 async fn partitions() {
     let world = world().await;

@@ -102,7 +102,7 @@ async fn put_blocks(world: &World, target: &str, content: &str) -> RequestOutcom
     outcome
 }
 
-/// Reads a blob and checks what it shows.
+/// Reads a blob and checks its content.
 pub async fn read_blob(world: &World, client: usize) -> Option<()> {
     let name = name_of(client);
     let floor = world.ledger().registers.floor(&name);

@@ -83,7 +83,7 @@ fn batch_fate(outcome: &RequestOutcome) -> Fate {
     }
 }
 
-/// Reads a pair and checks what it shows.
+/// Reads a pair and checks its values.
 pub async fn read_pair(world: &World, client: usize) -> Option<()> {
     let name = name_of(client);
     let floor = world.ledger().registers.floor(&name);

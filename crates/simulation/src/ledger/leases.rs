@@ -1,4 +1,4 @@
-//! The lease of a blob: it has one holder at a time, and nobody else changes the blob meanwhile.
+//! The lease of a blob: it has one holder at a time, and only the holder changes the blob.
 
 use super::{Checked, Hold};
 

@@ -3,7 +3,7 @@
 use super::Checked;
 use crate::network::Fate;
 
-/// The policy, and what is known about it.
+/// The policy, and its known state.
 #[derive(Default)]
 pub struct PolicyLedger {
     /// Counts changes, at their start and at their end.

@@ -1,11 +1,11 @@
-//! Registers: rows and blobs with one writer each. A write has a number; what a reader may see is an interval of numbers.
+//! Registers: rows and blobs with one writer each. A write has a number; a reader may see an interval of numbers.
 
 use std::collections::BTreeMap;
 
 use super::Checked;
 use crate::network::Fate;
 
-/// The effect of a write, and what is known about it.
+/// The known state of a write.
 #[derive(Clone, Copy, Debug)]
 struct Written {
     /// The register has a value afterwards.
@@ -32,7 +32,7 @@ impl Registers {
         writes.len() as u64 - 1
     }
 
-    /// Records what is known about a write after its response.
+    /// Records the outcome of a write after its response.
     pub fn settle(&mut self, name: &str, number: u64, fate: Fate) {
         let writes = self.0.get_mut(name).and_then(|writes| writes.get_mut(number as usize));
         if let Some(write) = writes {
@@ -57,7 +57,7 @@ impl Registers {
         writes.iter().skip(floor as usize).any(|write| !write.is_present)
     }
 
-    /// Checks what a read that began at `floor` has seen: the number of a write, or no value.
+    /// Checks the result of a read that began at `floor`: the number of a write, or no value.
     pub fn check(&self, name: &str, floor: u64, seen: Option<u64>) -> Checked {
         let Some(writes) = self.0.get(name) else { return Ok(()) };
         let may_show = |number: usize, is_present: bool| {

@@ -45,7 +45,7 @@ impl Segment {
         self.last_write.load(Ordering::Acquire)
     }
 
-    /// The rows, if they are what the view `number` has.
+    /// The rows, if they are valid for the view `number`.
     fn block_for(&self, number: u64) -> Option<&Arc<Block>> {
         let last_write = self.last_write();
         self.block.as_ref().filter(|block| last_write <= block.built() && last_write <= number)
@@ -181,7 +181,7 @@ impl Index {
     }
 
     /// Makes room for one more segment by dropping some that have no rows. Borders have a small share of their own, so
-    /// that one long scan does not push out what is scanned often.
+    /// that one long scan does not evict ranges that are scanned often.
     fn make_room_for_border(&mut self, bytes: usize, bytes_max: usize) -> bool {
         let mut probes = 0;
         while self.border_bytes + bytes > borders_bytes_max(bytes_max) {
@@ -205,7 +205,7 @@ impl Index {
         Some(key)
     }
 
-    /// No room was found. After a while what was hot once must prove it again.
+    /// No room was found. After a while, ranges that were scanned often lose their protection.
     fn decline(&mut self) {
         self.declined += 1;
         if self.declined >= CACHE_DECLINES_MAX {

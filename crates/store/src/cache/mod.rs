@@ -7,8 +7,8 @@
 //! number of the last group that wrote to it, and the committer notes that before anyone can have a view of that group.
 //! So the noted number is at least that of any write in the reader's view or in the block's. If it is also no greater
 //! than the numbers of both views, nothing was written between them, and their rows are the same.
-//!
-//! A new segment cannot know what was written before: it counts all groups up to its creation as writes to it.
+//! A
+//! new segment does not know the writes before its creation, so it treats all earlier groups as writes to it.
 
 mod block;
 mod index;

@@ -100,7 +100,7 @@ impl RowCache {
         Self { shards, writes, asked, generation_bytes_max }
     }
 
-    /// The row, if it is known to be what the view `number` has; otherwise the result of `read`, which is cached if the
+    /// The row, if it is known to be valid for the view `number`; otherwise the result of `read`, which is cached if the
     /// row was read before.
     pub fn get<E>(
         &self,
@@ -126,7 +126,7 @@ impl RowCache {
         Ok(found)
     }
 
-    /// The row, if it is known to be what the view `number` has.
+    /// The row, if it is known to be valid for the view `number`.
     pub fn known(&self, key: &[u8], number: u64) -> Option<Cell> {
         if self.shards.is_empty() { None } else { self.find(xxh3_64(key), key, number) }
     }
@@ -239,7 +239,7 @@ mod tests {
         check(&cache, 4, 99, 1);
         check(&cache, 3, 99, 1);
         check(&cache, 9, 99, 1);
-        // An older view has something else, and newer views cannot use what it finds.
+        // An older view sees another value, and newer views cannot use the value that it finds.
         check(&cache, 2, 50, 50);
         check(&cache, 4, 1, 1);
         write(10);

@@ -1,4 +1,4 @@
-//! The cache of rows and ranges, beside a model of what each view may see.
+//! The cache of rows and ranges, compared with a model of the rows that each view may see.
 
 use lazuli_engine::conformance::Rng;
 use lazuli_engine::{RowView, TableId, Version};
@@ -110,7 +110,7 @@ fn a_cache_without_memory_is_off() {
     check(&cache, 0, 1, "gap, then nothing");
 }
 
-/// One long scan leaves what is scanned often where it is; what is scanned more often replaces it.
+/// One long scan does not evict ranges that are scanned often; ranges that are scanned more often do.
 #[test]
 fn room_is_for_what_is_scanned_more_often() {
     let cache = ScanCache::new(64 * 1024);

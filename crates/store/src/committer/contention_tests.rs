@@ -23,7 +23,7 @@ async fn put(store: &Store, row: &str) -> Version {
     }
 }
 
-/// The result of a commit that needs nobody else; `None` if it waits.
+/// The result of a commit that does not wait for others; `None` if it waits.
 fn at_once(store: &Store, writes: Vec<Write>) -> Option<Applied> {
     let commit = pin!(tokio::task::unconstrained(store.apply(TABLE, "p", writes)));
     match commit.poll(&mut Context::from_waker(Waker::noop())) {
@@ -52,12 +52,12 @@ async fn commits_that_cannot_succeed_do_not_wait_for_the_disk() {
         assert_eq!(at_once(&store, writes), rejected(2, Reason::Mismatch));
         // A write that depends on another one of the same commit.
         assert_eq!(at_once(&store, vec![insert("e", "1"), insert("e", "2")]), None);
-        // These may succeed, or not: it depends on what the disk does now.
+        // These may succeed or fail, depending on the disk.
         assert_eq!(at_once(&store, vec![insert("x", "2")]), None);
         assert_eq!(at_once(&store, vec![replace("a", new)]), None);
         assert_eq!(at_once(&store, vec![replace("a", new)]), None);
     }
-    // Nobody waits for their results, but they are made: one replacement succeeded, the other came too late.
+    // Their results are dropped, but both are decided: one replacement succeeded, the other was rejected.
     put(&store, "y").await;
     assert_eq!(at_once(&store, vec![replace("a", new)]), rejected(0, Reason::Mismatch));
     assert_eq!(at_once(&store, vec![insert("x", "3")]), rejected(0, Reason::Exists));
@@ -89,7 +89,7 @@ async fn of_many_commits_that_compete_one_wins_and_all_get_a_result() {
     store.close().await.unwrap();
 }
 
-/// A commit was rejected because of another one whose sync had failed: after a restart, nobody can see that one.
+/// A commit was rejected because of another one whose sync had failed: after a restart, that commit is not visible.
 #[tokio::test]
 async fn a_commit_does_not_lose_against_one_that_failed() {
     let dir = tempfile::tempdir().unwrap();

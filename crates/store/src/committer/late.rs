@@ -6,7 +6,7 @@
 //! few more get theirs after every pause.
 //!
 //! What must stay true: a rejection is here only after the group that it depends on is durable and published. Its
-//! permit for the queue is free again, so it keeps nobody from writing; their number has a bound of its own.
+//! permit for the queue is free again, so it does not block other writers; their number has its own bound.
 
 use std::collections::VecDeque;
 use std::time::Duration;

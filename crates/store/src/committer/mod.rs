@@ -324,7 +324,7 @@ impl Committer {
 
     /// Makes a group durable and shows it to readers.
     fn write(&mut self, group: &Group) -> Result<()> {
-        // First, for rejections too: they may be based on a batch that failed, and that nobody will ever see.
+        // First, for rejections too: they may be based on a batch that failed and never becomes visible.
         if let Some(why) = self.health.poison() {
             return Err(poisoned(why));
         }

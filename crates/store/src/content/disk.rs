@@ -22,7 +22,7 @@ pub trait Disk: Send + Sync {
         write_all(file, buffers, offset)
     }
 
-    /// Makes what was written to a file durable.
+    /// Makes the writes to a file durable.
     fn sync(&self, file: &File) -> io::Result<()> {
         file.sync_data()
     }

@@ -19,7 +19,7 @@ pub const UNKNOWN_PIECE_BYTES: u32 = 4 * 1024 * 1024;
 
 /// Bytes that an upload gathers before it writes them. Each write wakes up a thread.
 pub const FLUSH_BYTES: usize = 1024 * 1024;
-/// Bytes that all uploads together gather. Beyond it each of them writes what it gets at once.
+/// Bytes that all uploads together gather. Beyond it each of them writes its chunks immediately.
 pub const GATHERED_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The size of one unit of that bound.
 pub const GATHERED_UNIT_BYTES: usize = 1024;

@@ -88,7 +88,7 @@ impl PackContent {
         self.inner.close().await
     }
 
-    /// The same without waiting for writes of content that nobody named yet.
+    /// The same without waiting for writes of content that no row names yet.
     pub fn stop(&self) {
         self.inner.stop();
     }

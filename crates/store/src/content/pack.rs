@@ -121,7 +121,7 @@ impl Pack {
         self.own.get().cloned().or_else(|| self.handles.find(self.number))
     }
 
-    /// Closes the file as soon as nobody uses it.
+    /// Closes the file when its last user is done.
     pub fn let_go(&self) {
         self.handles.close(self.number);
     }
@@ -195,7 +195,7 @@ impl PackState {
         is_known && !self.is_removed && self.writing == 0 && self.dead.bytes() >= self.end
     }
 
-    /// An earlier process wrote it, and no sweep has determined what is live.
+    /// An earlier process wrote it, and no sweep has determined yet which parts are live.
     pub fn is_unswept(&self) -> bool {
         self.kind == PackKind::Former && !self.is_swept
     }
@@ -224,7 +224,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Keeps what was used of the range: it is sealed.
+    /// Keeps the used part of the range, which is now sealed.
     pub fn keep(mut self) {
         let mut state = self.pack.state();
         self.give_back(&mut state);
@@ -232,7 +232,7 @@ impl Claim {
         self.bytes = 0;
     }
 
-    /// Ends the claim and releases what was never written; returns the length of the rest.
+    /// Ends the claim and releases the part that was never written; returns the length of the rest.
     fn give_back(&self, state: &mut PackState) -> u64 {
         let used = self.used.next_multiple_of(ALIGN_BYTES).min(self.bytes);
         state.writing -= self.bytes;

@@ -24,7 +24,7 @@ pub fn start(packs: Arc<Packs>) -> std::io::Result<JoinHandle<()>> {
     })
 }
 
-/// Frees what is dead in a pack, and the pack if all of it is.
+/// Frees the dead parts of a pack, or the whole pack if all of it is dead.
 fn free(packs: &Packs, pack: &Pack) {
     while !packs.due.is_closed() && free_some(packs, pack) {}
     if let Err(error) = packs.remove(pack) {

@@ -327,7 +327,7 @@ async fn any_call_may_fail() {
     }
 }
 
-/// Beyond the common bound uploads write immediately what they get.
+/// Beyond the common bound, uploads write each chunk immediately.
 #[tokio::test]
 async fn uploads_need_no_memory_for_gathering() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), Faulty::new());

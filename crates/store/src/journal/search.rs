@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::tail::Items;
 use super::{END, END_BYTES, ITEM, ITEM_HEAD_BYTES, MAGIC, START, START_BYTES, is_near};
 
-/// Bytes that are looked at, at most, by each of the two searches, counted again for each place from where they are read.
+/// Maximum bytes that each of the two searches reads. Bytes that are read from several positions count several times.
 const SEARCH_BYTES_MAX: u64 = 1 << 30;
 
 /// Does a complete batch follow in `rest`, the end of a log whose last complete batch, if any, has the number `last`?

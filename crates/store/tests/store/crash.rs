@@ -136,8 +136,8 @@ fn run(dir: &Path, crash_at: Option<&str>, kill_after_lines: Option<usize>) -> E
     Ended { acknowledged, is_closed, status: child.wait().unwrap() }
 }
 
-/// The store contains what was acknowledged, or else what was there before, and at most the one commit after. Returns
-/// what it contains.
+/// The store contains the acknowledged commits of this and earlier runs, and at most one more.
+/// Returns the last of each writer.
 async fn verify(dir: &Path, before: Latest, acknowledged: Latest, context: &str) -> Latest {
     let store = Store::open(dir, options()).unwrap();
     let mut found = [None; WRITERS];

@@ -17,7 +17,7 @@ pub fn options() -> Options {
     Options { memtable_bytes: 100 * 1024, cache_bytes: 1 << 20, ..Options::default() }
 }
 
-/// What a store holds, and what it held before its last commit.
+/// The rows of a store, now and before its last commit.
 pub struct Expected {
     pub rows: Rows,
     pub before: Rows,
@@ -140,8 +140,8 @@ async fn flipped_bits_are_reported_after_a_crash() {
     .await;
 }
 
-/// A store with a last commit, as a kill leaves it: its files, its log, where the last batch starts and ends in it, and its rows
-/// before and after.
+/// A store that was killed after its last commit: its files, the index of its log in them, the offset in the log at which
+/// the last batch starts (it ends with the log), and the rows before and after that batch.
 pub struct Killed {
     pub files: Vec<Original>,
     pub log: usize,

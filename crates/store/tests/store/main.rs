@@ -1,5 +1,5 @@
 //! The store from outside: the suite that every engine runs, on a store that stays open, on one that is reopened
-//! all the time, and with other caches; and what only a store on disk can get wrong.
+//! all the time, and with other caches; and tests for faults that only a store on disk can have.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 

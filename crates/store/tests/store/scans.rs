@@ -1,4 +1,4 @@
-//! Reads that find rows in memory see what they would see on disk.
+//! Reads from memory see the same rows as reads from disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

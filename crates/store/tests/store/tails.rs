@@ -39,7 +39,7 @@ async fn a_second_cut_does_not_replace_the_copy_of_the_first() {
     assert_eq!(read_all(dir.path()).await.as_ref(), Ok(&before));
 }
 
-/// A check truncated the log and marked the store as cleanly closed: the next check found nothing to report.
+/// Regression: a check used to truncate the log and mark the store as cleanly closed, so the next check reported nothing.
 #[tokio::test]
 async fn a_check_leaves_a_torn_store_as_it_is() {
     let Killed { files, log, start, before, .. } = crate::damage::killed("on its way").await;

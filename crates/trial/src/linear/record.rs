@@ -150,8 +150,8 @@ where
     };
     if shape.kill && !subject.may_apply_late() {
         end_unknown(&mut events, ready);
-        // What appears late shows only to those who look more than once. The first look also tells the search what became of
-        // the unknown changes, before it goes through the orders of the operations that follow.
+        // A write that is applied late shows only if reads are repeated. The first read also tells the search the
+        // outcome of the unknown changes, before it goes through the orders of the operations that follow.
         events.extend(reader(&mut random).read_all().await?);
         let numbers = shape.clients..2 * shape.clients;
         let operations = shape.operations.div_ceil(SECOND_SHARE);

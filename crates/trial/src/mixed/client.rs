@@ -256,7 +256,7 @@ impl MixedClient {
         Ok(response.is_some_and(|response| response.status < 500 || response.status == 503))
     }
 
-    /// Sends a signed request and records what it shows about the key and about the table.
+    /// Sends a signed request and records its outcome for the key and for the table.
     async fn act_with(
         &mut self,
         key: &HistoryKey,

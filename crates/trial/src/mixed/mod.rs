@@ -22,7 +22,7 @@ pub use record::{AccountChange, MixedCall, MixedOutput, TableAction};
 use crate::linear::{self, HistoryEvent, HistorySize};
 use crate::subject::Subject;
 
-/// Counts of what the histories contained.
+/// Counts of the events in the histories.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MixedSeen {
     /// Operations with a response.
@@ -44,7 +44,7 @@ pub struct MixedSeen {
 }
 
 impl MixedSeen {
-    /// Adds what was seen in another history.
+    /// Adds the counts of another history.
     pub fn add(&mut self, other: MixedSeen) {
         self.responses += other.responses;
         self.unknown += other.unknown;

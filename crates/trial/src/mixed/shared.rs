@@ -46,7 +46,8 @@ pub struct MixedShared {
     pub prefix: String,
     admin_file: Option<PathBuf>,
     known: Mutex<KnownAccount>,
-    /// Held exclusively while the account is added or removed: the response to a rotation does not tell whose key it shows.
+    /// Held exclusively while the account is added or removed: the response to a rotation does not name the account of
+    /// its key.
     pub lifetime: RwLock<()>,
 }
 

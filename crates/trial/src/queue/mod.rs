@@ -2,7 +2,8 @@
 //!
 //! Concurrent clients put, get, update and delete messages of one queue, with kills. Every response is recorded with its
 //! interval of time, and [`check`] then looks for what must never happen: a message with two holders, an acknowledged
-//! message that is gone, a deleted one that is back, an old receipt that still works.
+//! message that is gone, a deleted one that is back, an old receipt that still works, the newest one that does not, or
+//! messages out of order.
 
 pub mod check;
 mod client;
@@ -29,7 +30,7 @@ const DRAIN_TIME_MAX: Duration = Duration::from_secs(60);
 /// How long to wait before looking again for messages that are still hidden.
 const DRAIN_EVERY: Duration = Duration::from_millis(100);
 
-/// Counts of what the histories contained.
+/// Counts of the events in the histories.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     /// Messages that were put.
@@ -43,7 +44,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Adds what was seen in another history.
+    /// Adds the counts of another history.
     pub fn add(&mut self, other: Seen) {
         self.put += other.put;
         self.received += other.received;

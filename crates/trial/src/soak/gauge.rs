@@ -17,7 +17,7 @@ const MICROS_SPARE: u64 = 20_000;
 /// A shorter soak proves nothing about growth.
 const TELLING: Duration = Duration::from_secs(600);
 
-/// Counts what the workers do. Reading it resets it.
+/// Counts the operations of the workers. Reading the counts resets them.
 #[derive(Default)]
 pub struct Meter {
     requests: AtomicU64,

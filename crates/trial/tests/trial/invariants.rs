@@ -8,7 +8,7 @@ use lazuli_trial::table::invariant::{Bank, Effort, Invariant, Ring, run};
 
 use crate::runtime;
 
-/// TX-11, TX-27: no reader sees a part of a transaction, no writer overwrites what it has not seen.
+/// TX-11, TX-27: no reader sees a part of a transaction, no writer overwrites a change that it has not seen.
 fn check(invariant: impl Invariant) {
     runtime().block_on(async {
         let mut subject = Durable::start().await.expect("the server starts");

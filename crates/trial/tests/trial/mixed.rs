@@ -20,7 +20,7 @@ async fn check(mut subject: impl Subject) {
     total.shows_something(shape).expect("something happens");
 }
 
-/// Former bugs: keys that were replaced and stayed valid, tables of a removed account that its successor showed.
+/// Former bugs: keys that were replaced and stayed valid, tables of a removed account that appeared in a new account with its name.
 #[test]
 fn what_administrators_and_clients_saw_in_memory_has_an_order() {
     runtime().block_on(async { check(InMemory::start().await.expect("the server starts")).await });

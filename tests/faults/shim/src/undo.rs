@@ -24,7 +24,7 @@ pub fn folder() -> Option<&'static PathBuf> {
     FOLDER.get_or_init(|| std::env::var_os("LAZULI_FAULTS_UNDO").map(PathBuf::from)).as_ref()
 }
 
-/// The log, and whether nobody had written to it before this process; -1 if none is wanted.
+/// The log, and whether this process is the first to write to it; -1 if there is no log.
 fn opened() -> (c_int, bool) {
     static OPENED: OnceLock<(c_int, bool)> = OnceLock::new();
     *OPENED.get_or_init(|| {
@@ -72,7 +72,7 @@ pub fn truncates(file: c_int, to: off64_t) {
         return;
     }
     let Some((inode, length)) = facts(file) else { return };
-    // Of a log that was made longer than needed, only what was ever written: the rest are zeros again when it gets its length.
+    // A preallocated log keeps only the bytes that were written: the rest are zeros again when it gets its length.
     let end = end_of_data(file, to).min(length);
     record(file, inode, length, to.min(length), usize::try_from(end - to).unwrap_or(0));
 }

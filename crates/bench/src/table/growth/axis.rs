@@ -1,4 +1,4 @@
-//! What grows and how far, and where the entities are then.
+//! The quantities that a growth benchmark increases, their steps, and the keys of the entities at each step.
 
 use std::fmt;
 

@@ -85,7 +85,7 @@ pub async fn ranges_are_exact(factory: &impl ContentFactory) {
     }
 }
 
-/// The property behind it: a range of what was stored is that range of the bytes.
+/// As a property: a range of stored content equals that range of the written bytes.
 pub async fn random_ranges_match(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;

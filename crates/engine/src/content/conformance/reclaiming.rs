@@ -154,7 +154,7 @@ pub async fn names_are_never_reused(factory: &impl ContentFactory) {
     }
 }
 
-/// Live bytes are what is sealed and not released.
+/// Live bytes are those that are sealed and not released.
 pub async fn status_counts_bytes(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;

@@ -1,4 +1,4 @@
-//! Short forms of what the suite does all the time.
+//! Helpers for operations that the suite needs often.
 
 use bytes::{Bytes, BytesMut};
 

@@ -1,4 +1,4 @@
-//! The client against servers that send what a script says, with and without TLS.
+//! The client against servers that send scripted responses, with and without TLS.
 
 mod plain;
 mod tls;

@@ -7,7 +7,7 @@ use hmac::Mac;
 use super::Scheme;
 use crate::auth::{AccountKey, Signature, signature_text};
 
-/// What is signed of a request.
+/// The parts of a request that are signed.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedParts<'a> {
     /// The verb on the wire.

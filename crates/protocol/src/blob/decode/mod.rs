@@ -67,7 +67,7 @@ struct Ask<'a> {
     is_account: &'a dyn Fn(&str) -> bool,
 }
 
-/// Parses the head: what it asks for, and the format of the response. `is_account` says whether an account exists,
+/// Parses the head: the operation, and the format of the response. `is_account` says whether an account exists,
 /// for the URLs of copy sources.
 pub fn decode(
     head: &Head<'_>,

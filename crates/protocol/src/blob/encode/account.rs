@@ -10,7 +10,7 @@ use crate::http::response::{Context, Response};
 use crate::xml::write::{document, leaf, nest};
 
 pub(super) fn information(context: &Context, found: &AccountInformation) -> Response {
-    // Versions after 2019-02-02 tell whether there is a hierarchical namespace.
+    // Versions after 2019-02-02 report whether there is a hierarchical namespace.
     let namespace = (context.version > ApiVersion::V2019_02_02).then(|| flag(found.has_namespace));
     Response::new(200)
         .with("x-ms-sku-name", found.sku)

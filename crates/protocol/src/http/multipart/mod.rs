@@ -41,7 +41,7 @@ pub fn boundary(content_type: &str) -> Option<&str> {
     None
 }
 
-/// A value, quoted or not, and what follows it.
+/// A value, quoted or not, and the rest of the line.
 fn parameter_value(text: &str) -> Option<(&str, &str)> {
     match text.strip_prefix('"') {
         Some(quoted) => quoted.split_once('"'),
@@ -207,7 +207,7 @@ impl<'a> HttpMessage<'a> {
     }
 }
 
-/// Reads header fields up to the empty line, and returns what follows it.
+/// Reads header fields up to the empty line, and returns the bytes after it.
 fn fields(start: &[u8]) -> Result<(Vec<Field<'_>>, &[u8]), Malformed> {
     let mut fields = Vec::with_capacity(FIELDS_USUAL);
     let mut rest = start;
@@ -230,7 +230,7 @@ fn fields(start: &[u8]) -> Result<(Vec<Field<'_>>, &[u8]), Malformed> {
     Ok((fields, rest))
 }
 
-/// A line, and what follows it.
+/// A line, and the bytes after it.
 fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(memchr(b'\n', text).map_or(text.len(), |at| at + 1))
 }

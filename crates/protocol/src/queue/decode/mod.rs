@@ -34,7 +34,7 @@ struct Ask<'a> {
     version: ApiVersion,
 }
 
-/// Parses the head: what it asks for, and the format of the response.
+/// Parses the head: the operation, and the format of the response.
 pub fn decode(
     head: &Head<'_>,
     address: &Address<'_>,

@@ -206,7 +206,7 @@ fn metadata_of_queues() {
     assert_eq!(failure.code, ErrorCode::InvalidMetadata);
 }
 
-/// QU-01: what a get asks for.
+/// QU-01: the parameters of a get.
 #[test]
 fn gets() {
     let get = |query: &str| ready(&format!("GET /my-queue/messages?{query}"));

@@ -101,7 +101,7 @@ fn operation<'p>(
     }
 }
 
-/// TX-01. Azure reports another index here: that of the last operation that was still allowed.
+/// TX-01. Azure reports the index of the last allowed operation here.
 fn too_many() -> Failure {
     Failure::new(
         ErrorCode::InvalidInput,

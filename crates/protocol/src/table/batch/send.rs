@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// TX-18: what is sent has the two levels, and reads back.
+    /// TX-18: a sent batch has both levels, and can be parsed.
     #[test]
     fn change_sets_read_back() {
         let body = change_set(&[operation("PUT", "{\"a\":1}"), operation("DELETE", "")], "x");

@@ -153,7 +153,8 @@ fn double(text: &str) -> Option<f64> {
         "NaN" => Some(f64::NAN),
         "Infinity" | "INF" => Some(f64::INFINITY),
         "-Infinity" | "-INF" => Some(f64::NEG_INFINITY),
-        // Rust also reads names such as `inf`, and takes what is too large for infinite: neither is a number here.
+        // Rust also parses names such as `inf`, and turns numbers that are too large into infinity: neither is valid
+        // here.
         _ if text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) => {
             text.parse().ok().filter(|value: &f64| value.is_finite())
         }
@@ -199,7 +200,7 @@ impl<'de> Visitor<'de> for Members {
             let value = map.next_value_seed(RawValue)?;
             members.push((name, value));
             if members.len() > MEMBERS_MAX {
-                // One too many is all there is to know; the rest must only be JSON.
+                // There are too many members already; only check that the rest is JSON.
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             }
         }

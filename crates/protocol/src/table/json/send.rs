@@ -1,4 +1,4 @@
-//! JSON bodies of requests: what a client sends.
+//! JSON bodies of requests, as a client sends them.
 //!
 //! Every value whose type is not evident is annotated, including doubles: several JSON libraries turn `5.0` into `5`.
 

@@ -70,7 +70,8 @@ impl Appends {
     fn push(&self, at: &At, waiting: Waiting) -> bool {
         let mut queues = self.lock();
         if let Some(queue) = queues.get_mut(at) {
-            // While a commit takes long, callers may give up and try again: what they left is dropped now and then.
+            // While a commit takes long, callers may give up and try again: their abandoned appends are dropped from
+            // time to time.
             if queue.len().is_power_of_two() {
                 queue.retain(|waiting| !waiting.reply.is_closed());
             }
@@ -141,11 +142,11 @@ impl Core {
         task.has_ended = true;
     }
 
-    /// Commits appends and tells their callers the outcome.
+    /// Commits appends and reports the outcome to their callers.
     async fn append_batch(&self, at: &At, mut batch: VecDeque<Waiting>) {
         let mut attempts = 0;
         loop {
-            // Nothing of them was sent yet, so what its caller no longer waits for is not appended.
+            // Nothing was sent yet, so appends whose callers no longer wait are left out.
             let (left, waiting): (VecDeque<_>, VecDeque<_>) =
                 batch.into_iter().partition(|waiting| waiting.reply.is_closed());
             fail(left, &ErrorCode::OperationTimedOut.into());

@@ -42,7 +42,7 @@ impl Folds {
 }
 
 impl Core {
-    /// Folds the tail if it is full and nobody else does it. Waits for a fold if the tail is far too long.
+    /// Folds the tail if it is full and no other task does it. Waits for a fold if the tail is far too long.
     pub(super) async fn fold_if_due(&self, at: &At, generation: Generation, fill: Fill) {
         let permit = match fill {
             Fill::Room => None,

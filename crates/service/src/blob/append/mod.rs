@@ -1,6 +1,6 @@
 //! Append blobs: create, append, seal.
 //!
-//! The content is a list of runs. The last one, the tail, takes what is appended; when it is full it is folded: its bytes
+//! The content is a list of runs. The last run, the tail, takes appended bytes; when it is full it is folded: its bytes
 //! move to a run that never changes again. So an append costs the same however long the blob is.
 //!
 //! What must stay true:
@@ -114,7 +114,7 @@ impl Core {
         })
     }
 
-    /// One commit of head and tail; `None` if the blob has other runs by now. The rule decides what the tail gets.
+    /// One commit of head and tail; `None` if the blob has other runs by now. The rule decides which bytes the tail gets.
     async fn grow<T: Send + 'static>(
         &self,
         at: &At,

@@ -130,7 +130,7 @@ impl Grow {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces them: for a rule that decides in the same commit what is added.
+    /// Replaces the added bytes, for a rule that decides about them in the same commit.
     pub fn set(&self, parts: Vec<SegmentPart>) {
         *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = parts;
     }

@@ -1,4 +1,4 @@
-//! Sources on other servers. The service decides what is copied; the server that runs it opens the source.
+//! Sources on other servers. The service decides which bytes are copied; the server opens the source.
 
 use std::future::Future;
 use std::pin::Pin;

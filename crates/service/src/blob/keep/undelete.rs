@@ -10,7 +10,7 @@ use crate::blob::record::{Head, Revision};
 use crate::{Error, Result};
 
 impl Core {
-    /// Undelete Blob. Restoring what is not deleted succeeds and changes nothing.
+    /// Undelete Blob. Restoring a blob that is not deleted succeeds and changes nothing.
     pub async fn undelete(&self, at: &At) -> Result<Outcome> {
         for _ in 0..ATTEMPTS_MAX {
             match self.undelete_once(at).await {

@@ -137,7 +137,7 @@ impl Cell {
         self.overlay(&new);
     }
 
-    /// Takes over what a later cell of the same pages has.
+    /// Applies the writes and clears of a later cell of the same pages.
     pub fn overlay(&mut self, later: &Cell) {
         let own = self.written & !(later.written | later.cleared);
         if own == 0 {
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// Every sequence of writes and clears, split over two epochs anywhere, shows what an array of pages shows.
+    /// Every sequence of writes and clears, split over two epochs anywhere, gives the same pages as an array.
     #[test]
     fn cells_agree_with_an_array_of_pages() {
         let mut state = 1_u64;

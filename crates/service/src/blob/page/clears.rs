@@ -93,7 +93,7 @@ impl Core {
         .await
     }
 
-    /// Pages that show what was written before the clear, and the rest of the range.
+    /// Pages that still have content from before the clear, and the rest of the range.
     async fn stale_cells(
         &self,
         at: &At,

@@ -15,7 +15,7 @@ pub struct Regrouped {
 pub struct Regroup {
     from: Grid,
     to: Grid,
-    /// The first cell that is not complete, and what is known of it.
+    /// The first incomplete cell, with its pages so far.
     open: u32,
     cells: Vec<(u32, Cell)>,
 }

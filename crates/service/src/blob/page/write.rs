@@ -204,7 +204,7 @@ fn cell_writes(target: &Target, span: PageSpan, bytes: Option<&Bytes>, shared: &
         // Both lie within the span, which is in memory.
         let part = |bytes: &Bytes| bytes.slice((first - span.offset) as usize..(last - span.offset) as usize);
         let change = match bytes.map(part) {
-            // What the cell was before does not matter, so nobody needs to read it.
+            // The old content of the cell does not matter, so it is not read.
             Some(part) if mask == grid.whole() => return put_whole(pages, cell, mask, &part),
             Some(part) => PageChange::Write(part),
             None => PageChange::Clear,

@@ -221,9 +221,9 @@ pub struct CopyTask {
 /// The source of a pending copy from another server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RemoteTask {
-    /// Its URL, with its shared access signature. The record forgets it when the copy ends.
+    /// The source's URL, with its shared access signature. The URL is removed from the record when the copy ends.
     pub url: String,
-    /// The ETag that it must still have; empty if it has none.
+    /// The ETag that the source must still have; empty if the source has none.
     pub etag: String,
 }
 

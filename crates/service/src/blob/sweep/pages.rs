@@ -34,7 +34,7 @@ struct Group {
     epochs: Vec<u32>,
     /// The state that sees them.
     state: Pages,
-    /// No state sees only an older part of the cell, so it need not record what was cleared.
+    /// No state sees only an older part of the cell, so cleared pages need not be recorded.
     is_lowest: bool,
 }
 

@@ -3,7 +3,7 @@
 //! A row may be announced before the blob has the tag, so a missing tag alone proves nothing. A row is removed if it is so
 //! old that no announcement can be under way, and if it is not announced again before it is gone.
 //!
-//! Changes of tags report what they leave behind. After a crash a scan of the index finds it.
+//! Changes of tags report the index rows that they make obsolete. After a crash a scan of the index finds those rows.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

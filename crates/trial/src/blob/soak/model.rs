@@ -1,7 +1,7 @@
 //! A blob as its worker knows it: its value, and whether it has uncommitted blocks.
 //!
 //! What must stay true: a change whose response was lost took effect before its process ended, or never does. So the first
-//! read after the next start tells what became of it.
+//! read after the next start shows its outcome.
 
 /// The value of a blob: the number that its content was made from, or nothing.
 pub(super) type Known = Option<u64>;
@@ -35,8 +35,8 @@ impl Change {
 enum Blocks {
     #[default]
     None,
-    /// The response to a change of them was lost. Nothing shows for certain what became of it: a block that was stored, but
-    /// not announced before its process ended, is announced by a sweep some minutes later.
+    /// The response to a change of these blocks was lost, and no later read proves whether the change was made: a block that
+    /// was stored, but not announced before the server process ended, is announced by a sweep some minutes later.
     Perhaps,
     Some,
 }

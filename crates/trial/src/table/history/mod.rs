@@ -19,7 +19,7 @@ use crate::linear::{self, HistoryEvent, HistorySize};
 use crate::subject::Subject;
 use crate::table::wire::{TableCaller, WireRequest};
 
-/// Counts of what the histories contained.
+/// Counts of the events in the histories.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     /// Operations with a response.
@@ -31,7 +31,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Adds what was seen in another one.
+    /// Adds the counts of another history.
     pub fn add(&mut self, other: Seen) {
         self.responses += other.responses;
         self.unknown += other.unknown;

@@ -1,4 +1,4 @@
-//! The search finds what the Table service must never do.
+//! The search rejects histories that the Table service must never produce.
 
 use super::record::{Output, ROWS, Single, TableCall};
 use crate::linear::{self, SearchVerdict, check};
@@ -60,7 +60,7 @@ fn an_unknown_write_does_not_appear_after_its_process_has_ended() {
     }
     expect(SearchVerdict::Ordered, &[unknown(), read(2, None), read(4, Some(7)), read(11, Some(7))]);
     expect(SearchVerdict::Impossible, &[unknown(), read(11, None), read(13, Some(7))]);
-    // Nor may it undo what was written later.
+    // Nor may it undo a later write.
     let later = || event(11, 12, put(8), Some(Output::Applied));
     expect(SearchVerdict::Impossible, &[unknown(), later(), read(13, Some(7))]);
     // A read that overlaps the start of the next process says nothing about the moment.

@@ -164,7 +164,7 @@ impl Trial {
         }
     }
 
-    /// A change and what it meets, for the coverage.
+    /// A change and the state that it finds, for the coverage.
     fn situation(&self, table: &str, key: &ModelKey, write: &ModelWrite) -> String {
         let mut name = name(write);
         if self.model.former(table, key).is_none() {

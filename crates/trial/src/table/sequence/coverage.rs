@@ -1,6 +1,7 @@
 //! Which situations a run of sequences has met: a comparison that never happens finds nothing.
 //!
-//! A situation is an operation with its precondition, alone or in a transaction, and what it met: a row, no row, no table.
+//! A situation is an operation with its precondition, alone or in a transaction, and the state that it finds: a row, no
+//! row, no table.
 
 use std::collections::BTreeMap;
 

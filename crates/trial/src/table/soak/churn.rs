@@ -10,7 +10,7 @@ use crate::table::wire::{Lost, TableCaller, TableReply, WireRequest};
 /// Rows that each table gets before it is deleted.
 const ROWS: usize = 40;
 
-/// Creates a table, fills it, reads it, deletes it, and begins again with the same name: what was deleted stays deleted.
+/// Creates a table, fills it, reads it, deletes it, and begins again with the same name: deleted rows stay deleted.
 pub(crate) async fn run(mut shared: Shared) -> Result<(), String> {
     let mut place = shared.place.borrow().clone();
     let mut caller = TableCaller::new(place.authority(Service::Table));

@@ -71,7 +71,7 @@ impl Worker {
         let change = vec![(row, self.next_value())];
         let call = self.change(row, change[0].1);
         match self.send(&call).await {
-            // Deleting what is not there changes nothing.
+            // Deleting a missing row changes nothing.
             Ok(reply) if reply.status == 204 || reply.status == 404 && change[0].1.is_none() => {
                 self.note(&change);
                 Ok(())

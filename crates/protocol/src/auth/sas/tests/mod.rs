@@ -91,7 +91,7 @@ fn vectors() {
     }
 }
 
-/// SA-01: what is signed cannot be changed, neither by other values nor by leaving out or adding parameters, in any of the
+/// SA-01: signed fields cannot be changed, neither by other values nor by omitting or adding parameters, in any of the
 /// forms that the versions of the protocol sign.
 #[test]
 fn tampering() {
@@ -345,7 +345,7 @@ fn permissions_and_ranges_must_make_sense() {
     }
 }
 
-/// OP-22: what the policy says the token must not say, and the other way round.
+/// OP-22: a field is set either by the policy or by the token, never by both.
 #[test]
 fn policies() {
     let time = |text: &str| DateTime::parse(text);

@@ -1,4 +1,4 @@
-//! What is read from entries, and what is rejected.
+//! Which entries are accepted, and which are rejected.
 
 use lazuli_model::DateTime;
 use proptest::prelude::*;

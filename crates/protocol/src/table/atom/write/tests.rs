@@ -212,7 +212,7 @@ fn spaces_at_the_ends_are_marked() {
     }
 }
 
-/// WR-06, QY-06: what was asked for and is not there is null; a name that no XML has does no harm.
+/// WR-06, QY-06: a requested property that does not exist is null; a name that XML cannot represent does no harm.
 #[test]
 fn selection() {
     let properties = [("A", Value::Int32(1)), ("B", Value::Int32(2))];
