@@ -13,6 +13,16 @@ pub trait Layer: Send + Sync + 'static {
     /// The wrapped engine.
     fn below(&self) -> &dyn Engine;
 
+    /// See [`Engine::get`].
+    fn get<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        rows: &'a [&'a str],
+    ) -> EngineFuture<'a, Vec<Option<Row>>> {
+        self.below().get(table, partition, rows)
+    }
+
     /// See [`Engine::scan`].
     fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
         self.below().scan(scan)
@@ -51,7 +61,7 @@ impl<L: Layer> Engine for L {
         partition: &'a str,
         rows: &'a [&'a str],
     ) -> EngineFuture<'a, Vec<Option<Row>>> {
-        self.below().get(table, partition, rows)
+        Layer::get(self, table, partition, rows)
     }
 
     fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {

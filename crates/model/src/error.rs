@@ -160,6 +160,7 @@ error_codes! {
     ContainerAlreadyExists, "ContainerAlreadyExists", 409, Never, No, "The specified container already exists.";
     ContainerBeingDeleted, "ContainerBeingDeleted", 409, Later, No, "The specified container is being deleted. Try operation later.";
     ContainerDisabled, "ContainerDisabled", 409, Never, No, "The specified container has been disabled by the administrator.";
+    ContainerImmutableStorageWithVersioningEnabled, "ContainerImmutableStorageWithVersioningEnabled", 409, Never, No, "The requested operation is not allowed as the container has a immutable storage with versioning enabled.";
     ContainerNotFound, "ContainerNotFound", 404, Never, No, "The specified container does not exist.";
     ContentLengthLargerThanTierLimit, "ContentLengthLargerThanTierLimit", 409, Never, No, "The blob's content length cannot exceed its tier limit.";
     CopyAcrossAccountsNotSupported, "CopyAcrossAccountsNotSupported", 400, Never, No, "The copy source account and destination account must be the same.";

@@ -7,13 +7,24 @@
 //! - A stream number is issued once, to one process.
 //! - A stream that was given up, or fenced, is never written to again under its number.
 
-use super::Spot;
-use crate::EngineFuture;
+use super::{Piece, Spot};
+use crate::{EngineFuture, Error, Result};
 
 /// The streams of all processes.
 pub trait ContentLedger: Send + Sync + 'static {
     /// A position for a piece of at most `length` bytes, in a stream of this process.
     fn place(&self, length: u32) -> EngineFuture<'_, Spot>;
+
+    /// Was this stream taken away from this process, which was wrongly assumed dead? Nothing may be named in it any more.
+    fn is_lost(&self, stream: u64) -> bool;
+
+    /// Rejects an upload that wrote to a stream which was taken away.
+    fn check(&self, pieces: &[Piece]) -> Result<()> {
+        match pieces.iter().any(|piece| self.is_lost(piece.stream)) {
+            true => Err(Error::Unavailable("the upload was interrupted too long; repeat it".into())),
+            false => Ok(()),
+        }
+    }
 
     /// Takes a stream whose pieces come from another store. `false` if a process that may be alive has it, or if this
     /// process writes new pieces to it.
@@ -24,7 +35,7 @@ pub trait ContentLedger: Send + Sync + 'static {
     fn count(&self, stream: u64, bytes: i64);
 
     /// At most `max` streams that no process can name new pieces of, starting with those that were never swept. If a
-    /// process was wrongly assumed dead, it finds that it has lost its streams.
+    /// process was wrongly assumed dead, [`is_lost`](Self::is_lost) tells it.
     fn left(&self, max: usize) -> EngineFuture<'_, Left>;
 
     /// All streams of which no process can name new pieces. Changes nothing.

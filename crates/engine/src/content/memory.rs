@@ -99,11 +99,11 @@ impl State {
 
 /// The error for an adopted piece whose place is taken.
 fn in_use(piece: Piece) -> Error {
-    Error::Unavailable(format!("{piece} cannot be adopted: its place is in use by other content"))
+    Error::Unavailable(format!("cannot copy {piece}: other content is stored under its name"))
 }
 
 impl Content for MemoryContent {
-    /// Chunks are parts of what is stored.
+    /// Chunks are slices of the stored bytes.
     fn bounds_reads(&self) -> bool {
         true
     }

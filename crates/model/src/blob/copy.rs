@@ -23,8 +23,22 @@ pub struct CopySource {
     pub conditions: Conditions,
     /// `x-ms-source-range`.
     pub range: Option<ByteRange>,
+    /// The most bytes that the operation takes in the version of the request; `None` if that does not depend on the version.
+    pub length_max: Option<u64>,
     /// The checksums that the bytes must have.
     pub expected: Digested,
+}
+
+impl CopySource {
+    /// Fails with `RequestBodyTooLarge` if the operation does not take this many bytes, wherever they are.
+    pub fn check_length(&self, length: u64) -> Result<(), Failure> {
+        match self.length_max {
+            Some(max) if length > max => {
+                Err(Failure::from(ErrorCode::RequestBodyTooLarge).detail("MaxLimit", max.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The failure `code` of a copy whose source could not be read: its headers and its body name the status and the code that the
@@ -52,8 +66,8 @@ pub fn unreadable_source(code: ErrorCode, failure: &Failure) -> Failure {
 pub struct SourceBlob {
     /// Host and port of the URL.
     pub authority: String,
-    /// Is that the host that the request itself was sent to? Otherwise only the operator's settings can tell whether this
-    /// server is meant.
+    /// Is that the host that the request itself was sent to? Otherwise only the operator's settings determine whether
+    /// this server is meant.
     pub is_same_host: bool,
     /// The account.
     pub account: String,

@@ -98,7 +98,8 @@ fn check(properties: &[(&str, ValueRef<'_>)]) -> Result<(), Failure> {
 }
 
 /// Is this a valid property name? The rule is that of C# identifiers, implemented with Unicode's identifiers: letters
-/// of every script, and after the first one also marks, digits and connectors.
+/// of every script, and after the first one also marks, digits and connectors. The derive macros of the client have the same
+/// rule; property_names.txt tests both.
 pub fn is_property_name(name: &str) -> bool {
     if let [first, rest @ ..] = name.as_bytes()
         && name.is_ascii()
@@ -195,26 +196,12 @@ mod tests {
     /// DM-15, DM-16, DM-17.
     #[test]
     fn names() {
-        for good in [
-            "a",
-            "_",
-            "A1",
-            "Rating",
-            "啊齄丂狛狜",
-            "e\u{301}",
-            "d\u{e9}j\u{e0}",
-            "a\u{203f}b",
-            "ชื่อ",
-            "নাম্",
-            "a\u{200d}b",
-        ] {
-            assert!(is_property_name(good), "{good}");
+        let table = include_str!("property_names.txt").replace("ZWNJ", "\u{200c}").replace("ZWJ", "\u{200d}");
+        for line in table.lines().filter(|line| !line.starts_with('#')) {
+            let (verdict, name) = line.split_once(' ').unwrap();
+            assert_eq!(if is_property_name(name) { "valid" } else { "invalid" }, verdict, "{name:?}");
         }
-        for bad in
-            ["", "1a", "a-b", "a b", "a.b", "a:b", "\u{301}e", "a/b", "$a", "a\u{0}", "a½", "a²", "\u{e48}a"]
-        {
-            assert!(!is_property_name(bad), "{bad}");
-        }
+        assert!(!is_property_name("") && !is_property_name("a\u{0}"));
         let int = Value::Int32(1);
         assert!(
             Properties::new(vec![property("Rating", int.clone()), property("rating", int.clone())]).is_ok()

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use quick_xml::events::BytesRef;
 
-use super::text::is_xml_char;
+use super::text::find_forbidden;
 
 /// Why bytes cannot be decoded as a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +19,7 @@ pub enum TextError {
 pub fn text(body: &[u8]) -> Result<&str, TextError> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let text = std::str::from_utf8(body).map_err(|_| TextError::Encoding)?;
-    match text.char_indices().find(|(_, c)| !is_xml_char(*c)) {
-        Some((at, _)) => Err(TextError::Character(at)),
-        None => Ok(text),
-    }
+    find_forbidden(text).map_or(Ok(text), |at| Err(TextError::Character(at)))
 }
 
 /// A character by number, or one of the five that XML itself names.

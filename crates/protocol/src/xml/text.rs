@@ -101,16 +101,35 @@ fn push_escaped(out: &mut Vec<u8>, text: &str, escape: impl Fn(char) -> Option<&
     out.extend_from_slice(&text.as_bytes()[start..]);
 }
 
-/// The first byte of a character that may need an escape. Most text has none, so it is examined in blocks, which takes a
-/// few vector instructions each.
+/// The first byte of a character that may need an escape.
 fn find_suspect(bytes: &[u8]) -> Option<usize> {
+    find_byte(bytes, is_suspect)
+}
+
+/// The offset of the first character that XML 1.0 does not allow.
+pub fn find_forbidden(text: &str) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += find_byte(&text.as_bytes()[at..], |byte| (byte < 0x20) | (byte == 0xef))?;
+        let c = text[at..].chars().next()?;
+        if !is_xml_char(c) {
+            return Some(at);
+        }
+        at += c.len_utf8();
+    }
+}
+
+/// The first byte that is looked for. Most text has none, so it is examined in blocks, which takes a few vector
+/// instructions each.
+#[inline]
+fn find_byte(bytes: &[u8], is_wanted: impl Fn(u8) -> bool) -> Option<usize> {
     let mut at = 0;
     while let Some(block) = bytes[at..].first_chunk::<16>()
-        && !block.iter().fold(false, |any, &byte| any | is_suspect(byte))
+        && !block.iter().fold(false, |any, &byte| any | is_wanted(byte))
     {
         at += block.len();
     }
-    bytes[at..].iter().position(|&byte| is_suspect(byte)).map(|found| at + found)
+    bytes[at..].iter().position(|&byte| is_wanted(byte)).map(|found| at + found)
 }
 
 /// Can the byte start a character that needs an escape? U+FFFE and U+FFFF start with 0xEF.
@@ -164,6 +183,28 @@ mod tests {
                 let plain = "é".repeat(more);
                 let [text, expected] = [text, expected].map(|part| format!("{plain}{part}{plain}"));
                 assert_eq!(written(push_text, &text), expected);
+            }
+        }
+    }
+
+    /// They are found at every position of a block, and a check of one character at a time agrees.
+    #[test]
+    fn forbidden_characters_are_found() {
+        for part in [
+            "",
+            "\u{0}",
+            "\u{1f}",
+            "\t\r\n",
+            "\u{fffe}",
+            "\u{ffff}b",
+            "\u{feff}，\u{fffd}",
+            "\n\u{b}",
+            "\u{7f}",
+        ] {
+            for more in 0..40 {
+                let text = format!("{}{part}{}", "é".repeat(more), "x".repeat(more));
+                let expected = text.char_indices().find(|(_, c)| !is_xml_char(*c)).map(|(at, _)| at);
+                assert_eq!(find_forbidden(&text), expected, "{text:?}");
             }
         }
     }

@@ -64,7 +64,7 @@ pub struct Policy {
     pub roles_claim: String,
 }
 
-/// Why a token is rejected, for the log. The client gets the reasons in [`TokenRejection::detail`].
+/// Why a token is rejected, for the log. The client is told only the reasons that have a [`TokenRejection::detail`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenRejection {
     /// It is not a token in the compact form, or a part of it cannot be parsed.
@@ -104,11 +104,11 @@ impl TokenRejection {
 impl std::fmt::Display for TokenRejection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            TokenRejection::Malformed => "it is not a token that can be read",
-            TokenRejection::Algorithm => "it is not signed in a way that is accepted",
-            TokenRejection::UnknownKey => "the issuer is not known to have its key",
-            TokenRejection::Signature => "its signature does not hold",
-            TokenRejection::Issuer => "it is of another issuer",
+            TokenRejection::Malformed => "it is not a valid JSON Web Token",
+            TokenRejection::Algorithm => "its signature algorithm is not supported",
+            TokenRejection::UnknownKey => "it names a key that the issuer's key set does not have",
+            TokenRejection::Signature => "its signature is wrong",
+            TokenRejection::Issuer => "it is from another issuer",
             TokenRejection::Audience => "it is for another audience",
             TokenRejection::Expired => "it has expired",
             TokenRejection::NotYetValid => "it is not valid yet",
@@ -323,7 +323,7 @@ fn object(part: &str) -> Result<Map<String, Value>, TokenRejection> {
 fn seconds(value: &Value) -> Result<i64, TokenRejection> {
     match (value.as_i64(), value.as_f64()) {
         (Some(whole), _) => Ok(whole),
-        // A number beyond what an i64 holds becomes the nearest that it does.
+        // A number outside the range of i64 becomes the nearest i64.
         (None, Some(number)) => Ok(number as i64),
         (None, None) => Err(TokenRejection::Malformed),
     }

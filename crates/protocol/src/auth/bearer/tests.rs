@@ -206,7 +206,7 @@ fn a_public_key_is_no_shared_secret() {
     assert_eq!(verify(&unsigned, &jwks(&[public])), Err(TokenRejection::Algorithm));
 }
 
-/// A key that says what it is for is for nothing else.
+/// A key that states its use is rejected for other uses.
 #[test]
 fn keys_may_be_for_one_algorithm() {
     let signer = Signer::rsa();
@@ -336,6 +336,14 @@ fn malformed_tokens_are_rejected() {
     }
     let token = Signer::ec("P-256").token(&json!({ "alg": "ES256" }), &claims());
     assert_eq!(verify(&token, &keys), Err(TokenRejection::UnknownKey));
+    // Only its length is wrong. The space makes both lengths of the signature valid Base64.
+    let of_length = |bytes: usize| {
+        let signed = format!("{}.{}.", encode(r#"{"alg":"ES256" }"#), encode(r#"{"a":1}"#));
+        let signature = "A".repeat(bytes - signed.len());
+        signed + &signature
+    };
+    assert_eq!(verify(&of_length(TOKEN_BYTES_MAX), &keys), Err(TokenRejection::UnknownKey));
+    assert_eq!(verify(&of_length(TOKEN_BYTES_MAX + 1), &keys), Err(TokenRejection::Malformed));
 }
 
 #[test]
@@ -352,6 +360,8 @@ fn malformed_key_sets_are_rejected() {
         json!({ "kty": "RSA" }),
         json!({ "kty": "RSA", "n": "!", "e": "AQAB" }),
         json!({ "kty": "EC", "crv": "P-256", "x": "AA", "y": "AA" }),
+        json!({ "kty": "EC", "crv": "P-256", "x": encode([1; 32]), "y": "AA" }),
+        json!({ "kty": "EC", "crv": "P-256", "x": "AA", "y": encode([1; 32]) }),
         json!({ "kty": "EC", "crv": "P-521", "x": "AA", "y": "AA" }),
         json!({ "kty": "OKP", "crv": "Ed25519", "x": "AA" }),
         json!({ "kty": "RSA", "n": "AA", "e": "AQAB", "alg": "PS256" }),

@@ -1,8 +1,8 @@
 //! Append Block, Append Block From URL, Seal.
 
-use lazuli_model::Failure;
 use lazuli_model::blob::condition::AppendConditions;
 use lazuli_model::blob::operation::BlobAction;
+use lazuli_model::{Failure, OperationKind};
 
 use super::blob::BlobPlan;
 use super::{Ask, copy, write};
@@ -15,7 +15,7 @@ pub(super) fn block(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let conditions = condition::write(ask.head)?;
     if ask.head.get_filled("x-ms-copy-source").is_some() {
         write::check_empty(ask.head)?;
-        let source = copy::source(ask)?;
+        let source = copy::source(ask, Some(OperationKind::AppendBlock))?;
         // Recorded: the MD5, whatever the client sent.
         let digests = write::response_digests(ask, true);
         return Ok(BlobPlan::new(

@@ -2,9 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use lazuli_model::Failure;
 use lazuli_model::blob::BlockId;
 use lazuli_model::blob::operation::BlobAction;
+use lazuli_model::{Failure, OperationKind};
 
 use super::blob::BlobPlan;
 use super::write::Source;
@@ -17,7 +17,7 @@ pub(super) fn put(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let id = block_id(ask.params)?;
     if ask.head.get_filled("x-ms-copy-source").is_some() {
         write::check_empty(ask.head)?;
-        let source = copy::source(ask)?;
+        let source = copy::source(ask, Some(OperationKind::PutBlock))?;
         let digests = write::response_digests(ask, source.expected.md5.is_some());
         return BlobPlan::unconditional(ask, BlobAction::PutBlockFromUrl(id, Box::new(source), digests));
     }

@@ -6,12 +6,13 @@ use lazuli_model::blob::limits::COPY_SOURCE_BYTES_MAX;
 use lazuli_model::blob::operation::{BlobAction, CopyBlob, PutFromUrl};
 use lazuli_model::blob::tier::RehydratePriority;
 use lazuli_model::blob::write::{Digested, Digests, TagOption};
-use lazuli_model::{ErrorCode, Failure, Metadata, Service};
+use lazuli_model::{ErrorCode, Failure, Metadata, OperationKind, Service};
 
 use super::blob::BlobPlan;
 use super::write::{self, Source};
 use super::{Ask, protection};
 use crate::address::Address;
+use crate::blob::limits::body_max;
 use crate::blob::params::{invalid, missing};
 use crate::blob::path::{Resource, parse_path};
 use crate::blob::{condition, header, tags};
@@ -25,7 +26,7 @@ pub(super) fn copy(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let head = ask.head;
     let is_sync = header::flag(head, "x-ms-requires-sync")?.unwrap_or(false);
     let metadata = header::metadata(head)?;
-    let source = source(ask)?;
+    let source = source(ask, None)?;
     let has_digests = is_sync && ask.version >= ApiVersion::V2019_02_02;
     let sent_md5 = source.expected.md5.is_some();
     let copy = CopyBlob {
@@ -47,7 +48,7 @@ pub(super) fn copy(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
 pub(super) fn put_from_url(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let head = ask.head;
     write::check_empty(head)?;
-    let source = source(ask)?;
+    let source = source(ask, Some(OperationKind::PutBlob))?;
     let copies_headers = header::flag(head, "x-ms-copy-source-blob-properties")?.unwrap_or(true);
     let mut settings = write::block_settings(ask, Source::BlobOnly)?;
     let digests = write::response_digests(ask, source.expected.md5.is_some());
@@ -61,7 +62,7 @@ pub(super) fn put_from_url(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
 
 /// Incremental Copy Blob.
 pub(super) fn incremental(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
-    let source = Box::new(source(ask)?);
+    let source = Box::new(source(ask, None)?);
     Ok(BlobPlan::new(BlobAction::IncrementalCopy(source), condition::write(ask.head)?))
 }
 
@@ -77,8 +78,8 @@ pub(super) fn abort(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     BlobPlan::unconditional(ask, BlobAction::AbortCopy(id))
 }
 
-/// The source that the headers name.
-pub(super) fn source(ask: &Ask<'_>) -> Result<CopySource, Failure> {
+/// The source that the headers name, of an operation that takes as many bytes as `limit` takes from a body.
+pub(super) fn source(ask: &Ask<'_>, limit: Option<OperationKind>) -> Result<CopySource, Failure> {
     let head = ask.head;
     let url = head.get_filled(SOURCE).ok_or_else(|| header::missing(SOURCE))?;
     if url.len() > COPY_SOURCE_BYTES_MAX {
@@ -96,6 +97,7 @@ pub(super) fn source(ask: &Ask<'_>) -> Result<CopySource, Failure> {
         key: super::protection::source_key(head)?,
         conditions: condition::source(head)?,
         range,
+        length_max: limit.map(|kind| body_max(kind, ask.version)),
         expected: source_checksums(head)?,
     })
 }

@@ -4,7 +4,7 @@ use lazuli_model::blob::condition::SequenceConditions;
 use lazuli_model::blob::limits::{PAGE_BYTES, PAGE_RANGES_MAX, PUT_PAGE_BYTES_MAX};
 use lazuli_model::blob::operation::{BlobAction, GetPageRanges, PageSpan};
 use lazuli_model::blob::{ByteRange, Revision};
-use lazuli_model::{DateTime, ErrorCode, Failure};
+use lazuli_model::{DateTime, ErrorCode, Failure, OperationKind};
 
 use super::blob::BlobPlan;
 use super::{Ask, copy, read, write};
@@ -24,7 +24,7 @@ pub(super) fn write(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let action = match mode.to_ascii_lowercase().as_str() {
         "update" if has_source => {
             write::check_empty(head)?;
-            let source = copy::source(ask)?;
+            let source = copy::source(ask, Some(OperationKind::PutPage))?;
             // Recorded: the MD5, whatever the client sent.
             let digests = write::response_digests(ask, true);
             BlobAction::PutPageFromUrl(span, Box::new(source), digests, sequence)

@@ -8,7 +8,7 @@ use lazuli_model::table::operation::{EntityQuery, EntityWrite};
 use lazuli_model::table::{Operation, entity};
 use lazuli_model::{ErrorCode, Failure, TableName, Value};
 
-use super::PartShape;
+use super::PartContext;
 use crate::address::Address;
 use crate::http::head::Field;
 use crate::http::multipart::{HttpMessage, Malformed, Part};
@@ -35,13 +35,13 @@ pub struct Outer<'a> {
 pub struct KnownHead<'p> {
     /// Up to the first byte of the body.
     bytes: &'p [u8],
-    part: PartShape,
+    part: PartContext,
     intent: Intent,
 }
 
 /// An operation, and the format of its response, whether it succeeds or not.
 pub struct Inner<T> {
-    pub part: PartShape,
+    pub part: PartContext,
     pub content: Result<T, Failure>,
 }
 
@@ -102,8 +102,8 @@ impl<'a> Outer<'a> {
     }
 
     /// The response format of a part that could not be parsed.
-    pub fn unread(&self) -> PartShape {
-        PartShape { wanted: ResponseFormat::fallback(self.version), table: None, content_id: None }
+    pub fn unread(&self) -> PartContext {
+        PartContext { wanted: ResponseFormat::fallback(self.version), table: None, content_id: None }
     }
 
     /// The request in the head of an operation.
@@ -126,7 +126,7 @@ impl<'a> Outer<'a> {
             Ok(resource) => resource.table().cloned(),
             Err(rejected) => rejected.table.clone(),
         };
-        let part = PartShape { wanted, table, content_id: content_id(&head) };
+        let part = PartContext { wanted, table, content_id: content_id(&head) };
         let content = resource
             .map_err(|rejected| rejected.failure)
             .and_then(|resource| rejection.map_or(Ok(resource), Err))

@@ -24,7 +24,7 @@ pub struct Batch {
     /// The response format for a failure of the whole batch.
     pub wanted: ResponseFormat,
     /// The response format of each operation, up to the rejected one.
-    pub parts: Vec<PartShape>,
+    pub parts: Vec<PartContext>,
     /// Is it a lone query, whose response is outside of a change set?
     pub is_query: bool,
 }
@@ -49,7 +49,7 @@ pub enum BatchPlan {
 
 /// The format of the response to one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartShape {
+pub struct PartContext {
     /// Format, preference and projection.
     pub wanted: ResponseFormat,
     /// The table as its URL spells it, if it names one.
@@ -59,7 +59,7 @@ pub struct PartShape {
     pub content_id: Option<String>,
 }
 
-impl PartShape {
+impl PartContext {
     fn table_name(&self) -> &str {
         self.table.as_ref().map_or("", TableName::as_str)
     }

@@ -6,7 +6,7 @@ use lazuli_model::table::Outcome;
 use lazuli_model::table::row::CorruptRow;
 use lazuli_model::{ErrorCode, Failure, Guid};
 
-use super::{Batch, PartShape};
+use super::{Batch, PartContext};
 use crate::http::response::{Context, Response};
 use crate::table::error;
 use crate::table::response_format::odata_fields;
@@ -101,7 +101,7 @@ impl Body {
     }
 
     /// Appends a response as an HTTP message, with its fields in Azure's order.
-    fn push(&mut self, context: &Context, part: &PartShape, response: Response) {
+    fn push(&mut self, context: &Context, part: &PartContext, response: Response) {
         let has_entity = response.status < 300 && !response.body.is_empty();
         let order: &[&str] = if has_entity && context.version >= ApiVersion::V2013_08_15 {
             &ORDER_WITH_ENTITY
@@ -164,7 +164,7 @@ fn located<'f>(batch: &Batch, failure: &'f Failure) -> Option<Cow<'f, Failure>> 
 /// more useful.
 fn failed(context: &Context, batch: &Batch, failure: &Failure, body: &mut Body) {
     let index = failure.index.unwrap_or_default();
-    let unknown = || PartShape { wanted: batch.wanted.clone(), table: None, content_id: None };
+    let unknown = || PartContext { wanted: batch.wanted.clone(), table: None, content_id: None };
     let part = batch.parts.get(index).cloned().unwrap_or_else(unknown);
     let mut response = error::odata(context, &part.wanted, failure);
     // A request that is rejected before the operation is examined has not applied a preference either.

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use lazuli_model::{AccessPolicy, DateTime, ErrorCode, Failure, Permissions, SignedIdentifier};
+use lazuli_model::{AccessPolicy, DateTime, ErrorCode, Failure, KeyPeriod, Permissions, SignedIdentifier};
 
 use super::*;
-use crate::auth::sas::{Caller, DelegationKey, Signed};
+use crate::auth::sas::{Caller, DelegationKey, Delegator, Signed, issue};
 use crate::auth::{AccountKey, DEVELOPMENT_ACCOUNT as ACCOUNT, DEVELOPMENT_KEY};
 use crate::http::head::Field;
 use crate::http::query::Query;
@@ -251,6 +251,30 @@ fn lifetime_of_delegation_keys() {
         let verdict = verdict(&token, Presented::resource(ACCOUNT, "c/x"), now);
         assert_eq!(verdict.is_ok(), good, "{start} {expiry}");
     }
+}
+
+/// A key is issued for at most 7 days from now, and never for a period that is over or empty.
+#[test]
+fn periods_of_issued_delegation_keys() {
+    let start_of = |start: Option<&str>, expiry: &str| {
+        let time = |text: &str| DateTime::parse(text).unwrap();
+        let user = Delegator { oid: "O", tid: "T", rights: reader() };
+        let period = KeyPeriod { start: start.map(time), expiry: time(expiry) };
+        issue(Service::Blob, ApiVersion::V2026_04_06, ACCOUNT, &key(), user, period, time(NOW))
+            .map(|key| key.start.iso_seconds().as_str().to_owned())
+            .map_err(|failure| failure.code)
+    };
+    let rejected = Err(ErrorCode::InvalidXmlNodeValue);
+    assert_eq!(start_of(None, "2026-05-08T12:00:00Z").as_deref(), Ok(NOW), "7 days");
+    assert_eq!(start_of(None, "2026-05-08T12:00:01Z"), rejected);
+    assert_eq!(start_of(None, "2026-05-01T12:00:01Z").as_deref(), Ok(NOW));
+    assert_eq!(start_of(None, NOW), rejected);
+    assert_eq!(start_of(Some("2026-05-01T11:00:00Z"), NOW), rejected, "it is over");
+    assert_eq!(start_of(Some("2026-05-02T00:00:00Z"), "2026-05-02T00:00:00Z"), rejected, "it is empty");
+    let soon = start_of(Some("2026-05-02T00:00:00Z"), "2026-05-02T00:00:01Z");
+    assert_eq!(soon.as_deref(), Ok("2026-05-02T00:00:00Z"));
+    let long_ago = start_of(Some("2020-01-01T00:00:00Z"), "2026-05-02T00:00:00Z");
+    assert_eq!(long_ago.as_deref(), Ok("2026-04-25T00:00:00Z"), "no key lasts longer than 7 days");
 }
 
 /// Tokens that name a stored policy or a user, or that are for tables, cannot be delegated.

@@ -320,3 +320,15 @@ fn headers_in_the_order_of_words() {
         }
     }
 }
+
+/// The head's parser trims values, but this must not depend on it.
+#[test]
+fn a_run_at_either_end_becomes_one_space() {
+    for (value, expected) in
+        [("  a", " a"), ("a \t", "a "), (" \ta  \"b  c\"  ", " a \"b  c\" "), ("  ", " ")]
+    {
+        let mut folded = String::new();
+        push_folded(&mut folded, value);
+        assert_eq!(folded, expected, "{value:?}");
+    }
+}

@@ -93,6 +93,7 @@ fn headers() {
         panic!()
     };
     assert_eq!(source.range, Some(ByteRange { first: 5, last: Some(9) }));
+    assert_eq!(source.length_max, Some(4000 << 20), "the limit of Put Block");
     assert!(digests.crc64);
     let full = [url, ("Content-Length", "1")];
     rejects("PUT /abc/b?comp=block&blockid=MQ%3D%3D", &full, ErrorCode::InvalidHeaderValue);
