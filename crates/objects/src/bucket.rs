@@ -67,5 +67,7 @@ impl Bucket {
 }
 
 fn unreadable(name: &str) -> Error {
-    Error::Corrupt(format!("the object {name} has no number"))
+    Error::Corrupt(format!(
+        "the object {name} does not contain the number of a database; check the bucket and the prefix"
+    ))
 }

@@ -226,7 +226,7 @@ impl Inner {
         let page = loop {
             let listed = self.request(self.store.list(self.names.prefix(), &after)).await;
             let page = listed.map_err(|failure| failure.during("listing content"))?;
-            // A page of objects that are not ours says nothing of what follows.
+            // After a page of foreign objects, the next page may have our own.
             match page.objects.last().filter(|_| page.is_truncated) {
                 Some((last, _)) if !page.objects.iter().any(|(name, _)| self.names.spot(name).is_some()) => {
                     after.clone_from(last);
@@ -263,7 +263,7 @@ pub fn signed(bytes: u64) -> i64 {
 }
 
 fn in_use(piece: &Piece) -> Error {
-    Error::Unavailable(format!("{piece} cannot be adopted: its place is in use by other content"))
+    Error::Unavailable(format!("cannot copy {piece}: other content is stored under its name"))
 }
 
 /// Pieces that are being deleted, until it is dropped, whether or not the deletion succeeded.

@@ -70,7 +70,9 @@ impl Credentials {
             last.0 = Instant::now();
             match read(path, profile) {
                 Ok(found) => last.1 = Arc::new(found),
-                Err(error) => tracing::warn!(%error, "failed to read credentials again"),
+                Err(error) => {
+                    tracing::warn!(%error, "failed to reload the credentials of the object store; keeping the previous ones")
+                }
             }
         }
         Arc::clone(&last.1)

@@ -1,7 +1,7 @@
 //! An upload: bytes are gathered into objects of up to 8 MiB, two of which are on their way at a time.
 //!
-//! An upload that finds no room to gather stores what it has, and then each write as an object of its own, one at a time. So
-//! no upload waits for memory that another one holds.
+//! An upload that gets no memory to gather bytes stores those that it has, and then each write as a separate object,
+//! one at a time. So no upload waits for memory that another one holds.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -96,7 +96,7 @@ impl ObjectWriter {
         Ok(bytes)
     }
 
-    /// Sends what was gathered.
+    /// Sends the gathered bytes.
     async fn flush(&mut self) -> Result<()> {
         let bytes = std::mem::take(&mut self.gathered).freeze();
         let permit = self.permit.take();
@@ -142,6 +142,7 @@ impl ObjectWriter {
         while !self.flights.is_empty() {
             self.arrive().await?;
         }
+        self.inner.ledger.check(&self.done)?;
         for (_, bytes) in self.places.drain(..) {
             self.inner.writing.fetch_sub(bytes, Ordering::Relaxed);
         }

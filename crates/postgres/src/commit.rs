@@ -278,7 +278,7 @@ async fn run_together(
     if results.first().is_some_and(std::result::Result::is_err)
         && results.iter().skip(1).any(std::result::Result::is_ok)
     {
-        return Err(Failure::Lost("the server did not begin a transaction but went on".into()));
+        return Err(Failure::Lost("the server did not begin the transaction but continued".into()));
     }
     first_error(results)
 }

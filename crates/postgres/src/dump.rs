@@ -11,7 +11,8 @@ use lazuli_engine::{
 };
 use tokio_postgres::types::ToSql;
 
-use crate::engine::{Core, DatabaseError, Postgres, incomplete};
+use crate::engine::{Core, Postgres, incomplete};
+use crate::error::DatabaseError;
 use crate::key;
 use crate::outcome::{Failure, failure};
 use crate::read::Cursor;
@@ -151,7 +152,7 @@ impl Filler {
         let rows = core.small(&others, &[]).await?;
         if rows.first().ok_or_else(incomplete)?.get::<_, i64>(0) > 0 {
             return Err(Error::Unavailable(format!(
-                "servers use this database; stop them (a killed one counts for another {} s)",
+                "servers use this database; stop them (a killed server counts as running for up to {} s)",
                 LEASE.as_secs()
             )));
         }

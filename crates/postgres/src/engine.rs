@@ -1,54 +1,38 @@
-//! The engine: opens the database, holds its slot, monitors the server, and performs the operations that have no
+//! The engine: opens the database, holds its slot, and performs the operations that have no
 //! module of their own.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use lazuli_engine::{
     Applied, Clock, Content, Dump, Engine, EngineFuture, Error, Page, Result, Row, Scan, SharedState, Status,
     TableId, Write,
 };
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tokio_postgres::Row as PgRow;
 use tokio_postgres::types::ToSql;
 
+use crate::caretaker;
 use crate::content::{ChunkContent, StreamLedger, in_objects};
 use crate::dump::{FILLING, OpenFuture};
+use crate::error::DatabaseError;
 use crate::key;
 use crate::outcome::Failure;
-use crate::pool::{Pool, pause};
+use crate::point::{LANES_MAX, MetaFetch, PointFetch, Points};
+use crate::pool::Pool;
 use crate::room::{self, Room};
 use crate::schema::{self, Flavour};
+use crate::together::Together;
 use crate::url::PostgresUrl;
 use crate::version::{LEASE, Versions};
 
-/// Interval between checks of the server.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// A server that does not respond within this time may have been replaced, so the others are queried.
-const LOOK_TIME_MAX: Duration = Duration::from_secs(3);
-/// Interval between renewals of the slot.
-const RENEW_EVERY: Duration = Duration::from_secs(20);
 /// Maximum rows that one call of `erase` removes.
 const ERASE_ROWS_MAX: i64 = 2_000;
 /// Maximum attempts of small statements of the engine itself.
 const ATTEMPTS_MAX: usize = 20;
 /// Maximum attempts to read the shared state for a request.
 const QUESTIONS_MAX: usize = 3;
-
-/// Why a database cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DatabaseError(String);
-
-impl fmt::Display for DatabaseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for DatabaseError {}
 
 /// An engine whose rows are in a database that others may use at the same time.
 pub struct Postgres {
@@ -62,6 +46,10 @@ pub struct Postgres {
 pub struct Core {
     /// Connections.
     pub pool: Arc<Pool>,
+    /// Reads of single rows.
+    pub points: Points,
+    /// Reads of the state that front ends share.
+    meta: Together<MetaFetch>,
     /// Versions.
     pub versions: Versions,
     /// Memory for commits.
@@ -95,7 +83,7 @@ impl Postgres {
             match engine.core.small(filling, &[&FILLING]).await {
                 Ok(rows) if rows.is_empty() => Ok(engine),
                 Ok(_) => {
-                    let why = "a copy into this database was begun and is not complete: \
+                    let why = "an earlier copy into this database is not complete: \
                                finish it with lazuli engine copy";
                     engine.core.leave().await;
                     Err(DatabaseError::new(why.into()))
@@ -112,33 +100,36 @@ impl Postgres {
         title: &str,
     ) -> std::result::Result<Self, DatabaseError> {
         let pool = Pool::new(url);
-        let link = pool.find().await.map_err(DatabaseError)?;
-        schema::check(&link.client, link.identity.flavour).await.map_err(DatabaseError)?;
+        let link = pool.find().await.map_err(DatabaseError::new)?;
+        schema::check(&link.client, link.identity.flavour).await.map_err(DatabaseError::new)?;
         drop(link);
         let mut random = [0; 16];
-        getrandom::fill(&mut random).map_err(|error| DatabaseError(error.to_string()))?;
+        getrandom::fill(&mut random).map_err(|error| DatabaseError::new(error.to_string()))?;
         let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let holder = format!("{title}{name}");
-        let (slot, high) = take_slot(&pool, &holder).await.map_err(|why| DatabaseError(why.to_string()))?;
+        let (slot, high) =
+            take_slot(&pool, &holder).await.map_err(|why| DatabaseError::new(why.to_string()))?;
         let core = Arc::new(Core {
+            points: Points::new(PointFetch(pool.clone()), LANES_MAX),
+            meta: Together::new(MetaFetch(pool.clone()), 1),
             versions: Versions::new(clock, slot, high),
             room: Room::new(),
             has_long: AtomicBool::new(false),
             pool,
             holder,
         });
-        core.shared_state().await.map_err(|error| DatabaseError(error.to_string()))?;
+        core.shared_state().await.map_err(|error| DatabaseError::new(error.to_string()))?;
         let ledger = Arc::new(StreamLedger::new(&core));
         let content = ChunkContent::new(&ledger);
-        let caretaker = tokio::spawn(look_after(core.clone(), ledger.clone())).abort_handle();
+        let caretaker = tokio::spawn(caretaker::look_after(core.clone(), ledger.clone())).abort_handle();
         Ok(Self { core, ledger, content, caretaker })
     }
 
     /// Migrates the schema of a database to the current version; returns the previous version, if there was a schema.
     pub fn migrate(url: PostgresUrl) -> OpenFuture<Option<i64>> {
         Box::pin(async move {
-            let link = Pool::new(url).find().await.map_err(DatabaseError)?;
-            schema::migrate(&link.client, link.identity.flavour).await.map_err(DatabaseError)
+            let link = Pool::new(url).find().await.map_err(DatabaseError::new)?;
+            schema::migrate(&link.client, link.identity.flavour).await.map_err(DatabaseError::new)
         })
     }
 }
@@ -149,16 +140,15 @@ impl Postgres {
         Arc::new(self.content.clone())
     }
 
+    /// Renews what this front end holds and looks for front ends that are gone, as it does by itself every 20 s. `now` is
+    /// the current time, or a later one in tests.
+    pub async fn renew(&self, now: Instant) -> Result<()> {
+        caretaker::renew_all(&self.core, &self.ledger, now).await
+    }
+
     /// State that all parts of the engine share.
     pub(crate) fn core(&self) -> &Core {
         &self.core
-    }
-}
-
-impl DatabaseError {
-    /// The error for a database that cannot be used, with the reason.
-    pub(crate) fn new(why: String) -> Self {
-        Self(why)
     }
 }
 
@@ -191,8 +181,8 @@ impl Core {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let instance = self.pool.instance_soon().await?;
-            match instance.meta(&self.pool.url).await {
+            let (instance, meta) = self.meta.read(()).await??;
+            match meta {
                 Ok(meta) => {
                     self.has_long.fetch_or(meta.has_long, Ordering::SeqCst);
                     return Ok(SharedState { changes: meta.changes, epoch: instance.epoch });
@@ -277,10 +267,9 @@ impl Core {
         Ok(Status { place, disk_bytes: size, ..Status::default() })
     }
 
-    /// Renews the slot, or takes another one if it was lost.
-    async fn renew(&self) -> Result<()> {
+    /// Renews the slot, or takes another one if it was lost. It is trusted for a while from `begun` on.
+    pub async fn renew(&self, begun: Instant) -> Result<()> {
         let (slot, high) = self.versions.mark();
-        let begun = Instant::now();
         let (slot_number, high_number) = (signed(slot), signed(high));
         let kept = "UPDATE lazuli_writer SET seen = now(), high = greatest(high, $2::int8) \
                     WHERE slot = $1::int8 AND holder = $3::text RETURNING slot";
@@ -310,7 +299,7 @@ impl Core {
 
 /// The error for a database that does not match its schema.
 pub fn incomplete() -> Error {
-    Error::Corrupt("the database lacks a row that its schema has".into())
+    Error::Corrupt("a row that the schema requires is missing from the database".into())
 }
 
 fn signed(number: u64) -> i64 {
@@ -345,40 +334,6 @@ async fn take_slot(pool: &Arc<Pool>, holder: &str) -> Result<(u64, u64)> {
         }
     }
     Err(Error::Unavailable(last))
-}
-
-/// Monitors the server and renews the slot while the engine is open.
-async fn look_after(core: Arc<Core>, ledger: Arc<StreamLedger>) {
-    let mut renewed = Instant::now();
-    loop {
-        pause(LOOK_EVERY).await;
-        look(&core).await;
-        if renewed.elapsed() >= RENEW_EVERY {
-            match core.renew().await {
-                Ok(()) => renewed = Instant::now(),
-                Err(error) => tracing::warn!(%error, "the slot of this front end could not be renewed"),
-            }
-            if let Err(error) = ledger.renew().await {
-                tracing::warn!(%error, "the streams of this front end could not be renewed");
-            }
-        }
-    }
-}
-
-/// Checks whether the server responds; if it does not, searches all servers.
-async fn look(core: &Core) {
-    let Ok(instance) = core.pool.instance().await else { return };
-    let url = &core.pool.url;
-    let alive = async {
-        instance.meta(url).await?;
-        instance.barrier(url).await
-    };
-    if !matches!(timeout(LOOK_TIME_MAX, alive).await, Ok(Ok(()))) {
-        instance.suspect();
-        if let Err(failure) = core.pool.instance().await {
-            tracing::warn!(error = %failure.of_read(), "the database is not available");
-        }
-    }
 }
 
 impl Engine for Postgres {

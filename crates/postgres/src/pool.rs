@@ -226,7 +226,7 @@ fn unfit(server: &Identity, seen: i64) -> Option<&'static str> {
     if !server.is_writable {
         return Some("it takes no writes");
     }
-    // A server that was replaced has come back as leader and lacks what was acknowledged since.
+    // A server that was replaced has come back as leader and lacks changes that were acknowledged since.
     (server.timeline < seen)
         .then_some("its history is older than one that was in use: acknowledged data may be missing")
 }
@@ -236,7 +236,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Waits before a retry.
-#[allow(clippy::disallowed_methods, reason = "nothing tells when another server or another commit is done")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "no event reports that another server or another commit is done"
+)]
 pub async fn pause(time: Duration) {
     tokio::time::sleep(time).await;
 }
@@ -257,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Callers that wait for a connection in vain get a transient error: the database itself may be healthy.
+    /// Callers that wait too long for a connection get a transient error: the database itself may be healthy.
     #[tokio::test]
     async fn connections_that_are_all_in_use_are_a_load_and_no_failure() {
         let pool = Pool::new("postgres://lazuli@127.0.0.1:1/lazuli?pool=1".parse().unwrap());
@@ -270,8 +273,8 @@ mod tests {
         assert!(matches!(rejected, Some(Error::Unavailable(_))), "{rejected:?}");
     }
 
-    /// CS-06: an older timeline lacks what was acknowledged on a newer one, so it is not used, whichever server leads
-    /// now.
+    /// CS-06: an older timeline lacks changes that were acknowledged on a newer one, so it is not used, whichever
+    /// server leads now.
     #[test]
     fn a_history_older_than_the_one_in_use_is_rejected() {
         #[track_caller]

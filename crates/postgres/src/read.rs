@@ -13,6 +13,7 @@ use crate::instance::Instance;
 use crate::key::{self, Address, Edge, Span};
 use crate::outcome::Failure;
 use crate::plan::{Current, number};
+use crate::point::{Attempt, SharedRead, alone};
 use crate::pool::Lease;
 use crate::session::Session;
 use crate::sql::{BEGIN_SNAPSHOT, COMMIT, ROLLBACK};
@@ -73,9 +74,8 @@ impl Core {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let lease = self.pool.take().await?;
-            let instance = lease.instance.clone();
-            let read = match fetch(lease, addresses).await {
+            let (instance, fetched) = self.attempt(addresses).await?;
+            let read = match fetched {
                 Ok(rows) => self.prove(&instance, always_proven).await.map(|()| rows),
                 Err(failure) => Err(failure),
             };
@@ -89,6 +89,17 @@ impl Core {
                 Err(failure) => return Err(failure.of_read()),
             }
         }
+    }
+
+    /// Reads rows once. A single row may share its statement with others, except if its key is long: those are rare.
+    async fn attempt(&self, addresses: &[Address]) -> Result<Attempt> {
+        if let [address] = addresses
+            && address.long.is_none()
+            && let SharedRead::Done(attempt) = self.points.read(address.clone()).await?
+        {
+            return attempt;
+        }
+        alone(&self.pool, addresses).await
     }
 
     /// Does any of some rows of one partition have this version? Always proven.
@@ -354,7 +365,7 @@ fn merged(one: Chunk, two: Chunk) -> Chunk {
 }
 
 /// Reads rows by address, and returns the connection to the pool.
-async fn fetch(lease: Lease, addresses: &[Address]) -> std::result::Result<Current, Failure> {
+pub async fn fetch(lease: Lease, addresses: &[Address]) -> std::result::Result<Current, Failure> {
     let mut sorted: Vec<&Address> = addresses.iter().collect();
     sorted.sort();
     sorted.dedup();

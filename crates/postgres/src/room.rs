@@ -25,7 +25,7 @@ const INPUT_COPIES: usize = 4;
 /// Memory that all commits together may claim: as much as the largest one needs.
 const ROOM_BYTES: usize = COMMIT_BYTES_MAX + CHUNK_COPIES * (CHUNK_BYTES + VALUE_BYTES_MAX);
 /// Memory of one connection in addition: a small commit, or the received rows of a scan.
-const CONNECTION_BYTES: usize = 16 * 1024 * 1024;
+pub const CONNECTION_BYTES: usize = 16 * 1024 * 1024;
 /// Memory of the engine in addition.
 const FIXED_BYTES: usize = 16 * 1024 * 1024;
 /// Memory is counted in units of this size.

@@ -148,13 +148,13 @@ pub async fn migrate(client: &Client, flavour: Flavour) -> Result<Option<i64>, S
             Some(SCHEMA_VERSION) => return Ok(before),
             _ => match bring_up(client, flavour, before).await {
                 Ok(()) => return Ok(before),
-                // Someone else was faster; what they made is there when their transaction ends.
+                // Another process was faster; its tables are visible when its transaction ends.
                 Err(error) => last = describe(&error),
             },
         }
         let _ = client.batch_execute("ROLLBACK").await;
     }
-    Err(format!("the tables could not be made: {last}"))
+    Err(format!("failed to create the tables: {last}"))
 }
 
 /// Rejects a database of another version; sets up an empty one.
@@ -163,7 +163,7 @@ pub async fn check(client: &Client, flavour: Flavour) -> Result<(), String> {
         Some(SCHEMA_VERSION) => Ok(()),
         Some(version) if version > SCHEMA_VERSION => Err(too_new(version)),
         Some(version) => Err(format!(
-            "the database has version {version} of the schema, this program needs {SCHEMA_VERSION}: run lazuli engine migrate"
+            "the database has version {version} of the schema, but this program needs {SCHEMA_VERSION}: run lazuli engine migrate"
         )),
         None => migrate(client, flavour).await.map(|_| ()),
     }
@@ -171,7 +171,7 @@ pub async fn check(client: &Client, flavour: Flavour) -> Result<(), String> {
 
 fn too_new(version: i64) -> String {
     format!(
-        "the database has version {version} of the schema, this program knows {SCHEMA_VERSION}: use a newer lazuli"
+        "the database has version {version} of the schema, but this program supports only {SCHEMA_VERSION}: use a newer lazuli"
     )
 }
 

@@ -3,6 +3,12 @@
 //! One modification of one table per statement (CockroachDB rejects several), every parameter with its type (its
 //! integer literals and divisions differ), keys as bytea, which sorts byte by byte everywhere.
 //! A division by zero ends a transaction whose conditions do not hold, so that its COMMIT, sent along, does nothing.
+//!
+//! Rows are found by their whole keys, with and without statistics of the table. Without statistics, or with those of many
+//! small partitions, PostgreSQL expects a partition to have one row; asked for some rows of one, it reads all of it
+//! and filters. Hence the subqueries `q`. OFFSET 0 hides from the planner that the keys share their table and partition:
+//! the choice is then between the whole key and the whole table. The condition on `r.rk`, which always holds, makes it
+//! expect one key where there are a hundred, so that the whole table looks cheaper only while it has a few pages.
 
 use tokio_postgres::{Client, Error, Statement};
 
@@ -18,26 +24,42 @@ pub const ROLLBACK: &str = "ROLLBACK";
 const GET: &str =
     "SELECT rk, ver, val FROM lazuli_row WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = $3::bytea";
 
-const GET_SOME: &str =
-    "SELECT rk, ver, val FROM lazuli_row WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = ANY($3::bytea[])";
+const GET_SOME: &str = "SELECT e.rk, e.ver, e.val FROM \
+     (SELECT $1::int8 AS tbl, $2::bytea AS pk, r.rk FROM unnest($3::bytea[]) AS r(rk) \
+     WHERE r.rk || ''::bytea = r.rk OFFSET 0) AS q \
+     JOIN lazuli_row AS e ON e.tbl = q.tbl AND e.pk = q.pk AND e.rk = q.rk";
+
+/// Rows of any tables and partitions, each with its number; without values of more than $5 bytes.
+const GET_SHARED: &str = "SELECT q.pos, e.ver, CASE WHEN octet_length(e.val) <= $5::int8 THEN e.val END FROM \
+     (SELECT r.pos, r.tbl, r.pk, r.rk FROM unnest($1::int8[], $2::int8[], $3::bytea[], $4::bytea[]) \
+     AS r(pos, tbl, pk, rk) WHERE r.rk || ''::bytea = r.rk OFFSET 0) AS q \
+     JOIN lazuli_row AS e ON e.tbl = q.tbl AND e.pk = q.pk AND e.rk = q.rk";
 
 /// Versions and sizes, and the values of the rows $5 that have at most $4 bytes. The lengths of large values are
 /// known without reading them.
-const HEADS: &str = "SELECT rk, ver, octet_length(val)::int8, \
-     CASE WHEN octet_length(val) <= $4::int8 AND rk = ANY($5::bytea[]) THEN val END FROM lazuli_row \
-     WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = ANY($3::bytea[]) ORDER BY rk";
+const HEADS: &str = "SELECT e.rk, e.ver, octet_length(e.val)::int8, \
+     CASE WHEN octet_length(e.val) <= $4::int8 AND e.rk = ANY($5::bytea[]) THEN e.val END FROM \
+     (SELECT $1::int8 AS tbl, $2::bytea AS pk, r.rk FROM unnest($3::bytea[]) AS r(rk) \
+     WHERE r.rk || ''::bytea = r.rk OFFSET 0) AS q \
+     JOIN lazuli_row AS e ON e.tbl = q.tbl AND e.pk = q.pk AND e.rk = q.rk ORDER BY e.rk";
 
 /// The same, with locks. Locks the rows in the order of their keys, so that commits do not deadlock.
-const HEADS_LOCKED: &str = "SELECT rk, ver, octet_length(val)::int8, \
-     CASE WHEN octet_length(val) <= $4::int8 AND rk = ANY($5::bytea[]) THEN val END FROM lazuli_row \
-     WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = ANY($3::bytea[]) ORDER BY rk FOR UPDATE";
+const HEADS_LOCKED: &str = "SELECT e.rk, e.ver, octet_length(e.val)::int8, \
+     CASE WHEN octet_length(e.val) <= $4::int8 AND e.rk = ANY($5::bytea[]) THEN e.val END FROM \
+     (SELECT $1::int8 AS tbl, $2::bytea AS pk, r.rk FROM unnest($3::bytea[]) AS r(rk) \
+     WHERE r.rk || ''::bytea = r.rk OFFSET 0) AS q \
+     JOIN lazuli_row AS e ON e.tbl = q.tbl AND e.pk = q.pk AND e.rk = q.rk ORDER BY e.rk FOR UPDATE OF e";
 
 /// Does one of the rows have this version?
-const FIND_VERSION: &str = "SELECT 1 FROM lazuli_row \
-     WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = ANY($3::bytea[]) AND ver = $4::int8 LIMIT 1";
+const FIND_VERSION: &str = "SELECT 1 FROM \
+     (SELECT $1::int8 AS tbl, $2::bytea AS pk, r.rk FROM unnest($3::bytea[]) AS r(rk) \
+     WHERE r.rk || ''::bytea = r.rk OFFSET 0) AS q \
+     JOIN lazuli_row AS e ON e.tbl = q.tbl AND e.pk = q.pk AND e.rk = q.rk WHERE e.ver = $4::int8 LIMIT 1";
 
-const LOCK: &str = "SELECT ver FROM lazuli_row \
-     WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = ANY($3::bytea[]) ORDER BY rk FOR UPDATE";
+const LOCK: &str = "SELECT e.ver FROM \
+     (SELECT $1::int8 AS tbl, $2::bytea AS pk, r.rk FROM unnest($3::bytea[]) AS r(rk) \
+     WHERE r.rk || ''::bytea = r.rk OFFSET 0) AS q \
+     JOIN lazuli_row AS e ON e.tbl = q.tbl AND e.pk = q.pk AND e.rk = q.rk ORDER BY e.rk FOR UPDATE OF e";
 
 /// Rows in order: at most $6, and none after the first whose values reach $7 bytes. The lengths of large values are known
 /// without reading them.
@@ -60,8 +82,9 @@ const SCAN_LONG: &str = "SELECT pk, rk, ver, val FROM (\
 const POINTS: &str = "SELECT pk, rk, ver, val FROM (\
      SELECT pk, rk, ver, val, sum(octet_length(val)) OVER (ORDER BY pk, rk ROWS UNBOUNDED PRECEDING) \
      - octet_length(val) AS before FROM (\
-     SELECT r.pk, r.rk, r.ver, r.val FROM unnest($2::bytea[], $3::bytea[]) AS q(pk, rk) \
-     JOIN lazuli_row AS r ON r.tbl = $1::int8 AND r.pk = q.pk AND r.rk = q.rk) AS wanted) AS counted \
+     SELECT e.pk, e.rk, e.ver, e.val FROM (SELECT $1::int8 AS tbl, r.pk, r.rk \
+     FROM unnest($2::bytea[], $3::bytea[]) AS r(pk, rk) WHERE r.rk || ''::bytea = r.rk OFFSET 0) AS q \
+     JOIN lazuli_row AS e ON e.tbl = q.tbl AND e.pk = q.pk AND e.rk = q.rk) AS wanted) AS counted \
      WHERE before < $4::int8 ORDER BY pk, rk";
 
 const INSERT: &str = "INSERT INTO lazuli_row (tbl, pk, rk, ver, val, lpk, lrk) \
@@ -84,17 +107,21 @@ const UPSERT_ONE: &str = "INSERT INTO lazuli_row (tbl, pk, rk, ver, val, lpk, lr
      WHERE lazuli_row.ver < excluded.ver";
 
 /// Replaces rows whose version is within the given bounds, inclusive.
-const REPLACE: &str = "WITH changed AS (UPDATE lazuli_row AS e SET ver = $3::int8, val = r.val \
+const REPLACE: &str = "WITH changed AS (UPDATE lazuli_row AS e SET ver = $3::int8, val = q.val \
+     FROM (SELECT $1::int8 AS tbl, $2::bytea AS pk, r.rk, r.low, r.high, r.val \
      FROM unnest($4::bytea[], $5::int8[], $6::int8[], $7::bytea[]) AS r(rk, low, high, val) \
-     WHERE e.tbl = $1::int8 AND e.pk = $2::bytea AND e.rk = r.rk AND e.ver >= r.low AND e.ver <= r.high \
+     WHERE r.rk || ''::bytea = r.rk OFFSET 0) AS q \
+     WHERE e.tbl = q.tbl AND e.pk = q.pk AND e.rk = q.rk AND e.ver >= q.low AND e.ver <= q.high \
      RETURNING 1) SELECT 1 / (CASE WHEN (SELECT count(*) FROM changed) = $8::int8 THEN 1 ELSE 0 END)";
 
 const REPLACE_ONE: &str = "UPDATE lazuli_row SET ver = $4::int8, val = $5::bytea \
      WHERE tbl = $1::int8 AND pk = $2::bytea AND rk = $3::bytea AND ver >= $6::int8 AND ver <= $7::int8";
 
 const DELETE: &str = "WITH changed AS (DELETE FROM lazuli_row AS e \
-     USING unnest($3::bytea[], $4::int8[], $5::int8[]) AS r(rk, low, high) \
-     WHERE e.tbl = $1::int8 AND e.pk = $2::bytea AND e.rk = r.rk AND e.ver >= r.low AND e.ver <= r.high \
+     USING (SELECT $1::int8 AS tbl, $2::bytea AS pk, r.rk, r.low, r.high \
+     FROM unnest($3::bytea[], $4::int8[], $5::int8[]) AS r(rk, low, high) \
+     WHERE r.rk || ''::bytea = r.rk OFFSET 0) AS q \
+     WHERE e.tbl = q.tbl AND e.pk = q.pk AND e.rk = q.rk AND e.ver >= q.low AND e.ver <= q.high \
      RETURNING 1) SELECT 1 / (CASE WHEN $6::int8 < 0 OR (SELECT count(*) FROM changed) = $6::int8 THEN 1 ELSE 0 END)";
 
 const DELETE_ONE: &str = "DELETE FROM lazuli_row \
@@ -130,6 +157,7 @@ macro_rules! statements {
 statements! {
     get = GET,
     get_some = GET_SOME,
+    get_shared = GET_SHARED,
     heads = HEADS,
     heads_locked = HEADS_LOCKED,
     find_version = FIND_VERSION,

@@ -58,14 +58,14 @@ mod tests {
     #[tokio::test]
     async fn rounds_are_shared() {
         let turns = Arc::new(Turns::<u32, u32>::new(0));
-        let (entered, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (entered, proceed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let first = {
-            let (turns, entered, go_on) = (turns.clone(), entered.clone(), go_on.clone());
+            let (turns, entered, proceed) = (turns.clone(), entered.clone(), proceed.clone());
             tokio::spawn(async move {
                 turns
                     .after_now(|count| async move {
                         entered.notify_one();
-                        go_on.notified().await;
+                        proceed.notified().await;
                         (count + 1, count + 1)
                     })
                     .await
@@ -81,7 +81,7 @@ mod tests {
             })
             .collect();
         tokio::task::yield_now().await;
-        go_on.notify_one();
+        proceed.notify_one();
         assert_eq!(first.await.unwrap(), 1);
         for task in late {
             assert_eq!(task.await.unwrap(), 2);

@@ -28,12 +28,15 @@ struct State {
     last: u64,
     slot: u64,
     trusted_until: Instant,
+    /// No version is issued before this time.
+    held_until: Instant,
 }
 
 impl Versions {
     /// Versions of a slot that has just been taken, above `high`.
     pub fn new(clock: Clock, slot: u64, high: u64) -> Self {
-        let state = State { last: high, slot, trusted_until: Instant::now() + LEASE_TRUSTED };
+        let now = Instant::now();
+        let state = State { last: high, slot, trusted_until: now + LEASE_TRUSTED, held_until: now };
         Self { clock, state: Mutex::new(state) }
     }
 
@@ -41,13 +44,21 @@ impl Versions {
     pub fn next(&self, floor: u64) -> Result<Version> {
         let ticks = self.clock.ticks();
         let mut state = self.state();
-        if Instant::now() > state.trusted_until {
+        let now = Instant::now();
+        if now > state.trusted_until {
             return Err(Error::Unavailable("the slot of this front end could not be renewed".into()));
+        }
+        if now < state.held_until {
+            return Err(Error::Unavailable(
+                "this front end was away too long; it accepts writes again after four minutes".into(),
+            ));
         }
         let lowest = ticks.max(state.last.saturating_add(1)).max(floor.saturating_add(1));
         let version = lowest.saturating_add((SLOTS + state.slot - lowest % SLOTS) % SLOTS);
         if version > i64::MAX as u64 {
-            return Err(Error::Unavailable("the clock is far beyond any date".into()));
+            return Err(Error::Unavailable(
+                "the clock is beyond the latest date that a version can hold".into(),
+            ));
         }
         state.last = version;
         Ok(Version(version))
@@ -66,6 +77,11 @@ impl Versions {
         state.slot = slot;
         state.last = state.last.max(high);
         state.trusted_until = begun + LEASE_TRUSTED;
+    }
+
+    /// Issues no version for a while, so that every commit in progress fails.
+    pub fn hold(&self) {
+        self.state().held_until = Instant::now() + LEASE_TRUSTED;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -96,6 +112,16 @@ mod tests {
         stopped.renewed(9, 5_000_000, Instant::now());
         let version = stopped.next(0).unwrap().0;
         assert!(version > 5_000_000 && version % SLOTS == 9);
+    }
+
+    #[tokio::test]
+    async fn versions_are_held_back_although_the_slot_was_renewed() {
+        let versions = Versions::new(Clock::new(|| 1000), 3, 0);
+        versions.hold();
+        versions.renewed(3, 0, Instant::now());
+        assert!(versions.next(0).is_err());
+        versions.state().held_until = Instant::now();
+        assert!(versions.next(0).is_ok());
     }
 
     #[tokio::test]

@@ -1,8 +1,9 @@
 //! Keeps all SQL of this crate within the subset that PostgreSQL, YugabyteDB and CockroachDB share.
 //!
-//! It reads the source: a word that is not in the table below is rejected, until somebody has made sure that all three databases
-//! know it and has added it here.
+//! It reads the source, with the string constants that `format!` inserts: a word that is not in the table below is
+//! rejected, until somebody has made sure that all three databases know it and has added it here.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The keywords that a statement can start with.
@@ -42,6 +43,7 @@ const SHARED: &[&str] = &[
     "NOT",
     "NOTHING",
     "NULL",
+    "OF",
     "OFFSET",
     "ON",
     "ONLY",
@@ -164,6 +166,18 @@ fn what_one_database_lacks_is_found() {
     }
 }
 
+#[test]
+fn what_a_constant_adds_to_a_statement_is_found() {
+    let code = "const GONE: &str = \"seen < clock_timestamp() \\\n    OR live = 0\";\n\
+                const MAX: usize = 3;\nlet sql = format!(\"SELECT stream FROM lazuli_stream WHERE {GONE} LIMIT {MAX}\");";
+    let parts = constants(code).into_iter().collect();
+    let statements = statements_of("a.rs", code, &parts);
+    let [statement] = &statements[..] else { panic!("{} statements", statements.len()) };
+    let text = "SELECT stream FROM lazuli_stream WHERE seen < clock_timestamp() OR live = 0 LIMIT {MAX}";
+    assert_eq!(statement.text, text);
+    assert!(problems(statement)[0].contains("clock_timestamp"));
+}
+
 fn problems(statement: &Statement) -> Vec<String> {
     let text = &statement.text;
     if EXCEPTIONS.iter().any(|(part, _)| text.contains(part)) {
@@ -233,21 +247,42 @@ fn has_untyped_parameter(text: &str) -> bool {
 /// All statements in the source of this crate, tests excluded.
 fn statements() -> Vec<Statement> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut found = Vec::new();
-    for path in files(&root) {
-        let source = std::fs::read_to_string(&path).expect("source can be read");
-        let source = source.split("#[cfg(test)]").next().unwrap_or_default();
-        let code: Vec<&str> = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-        let file = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
-        let is_typed = file.starts_with("content");
-        for text in strings(&code.join("\n")) {
-            let first = text.split_whitespace().next().unwrap_or_default().trim_end_matches(';');
-            if FIRST.contains(&first) {
-                found.push(Statement { file: file.clone(), text, is_typed });
-            }
-        }
+    let sources: Vec<(String, String)> = files(&root).iter().map(|path| code(&root, path)).collect();
+    let parts = sources.iter().flat_map(|(_, code)| constants(code)).collect();
+    sources.iter().flat_map(|(file, code)| statements_of(file, code, &parts)).collect()
+}
+
+/// The name of a file, and its source without comments and tests.
+fn code(root: &Path, path: &Path) -> (String, String) {
+    let source = std::fs::read_to_string(path).expect("source can be read");
+    let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let code: Vec<&str> = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    (path.strip_prefix(root).unwrap_or(path).display().to_string(), code.join("\n"))
+}
+
+fn statements_of(file: &str, code: &str, parts: &BTreeMap<String, String>) -> Vec<Statement> {
+    let is_typed = file.starts_with("content");
+    let is_statement = |text: &String| {
+        let first = text.split_whitespace().next().unwrap_or_default().trim_end_matches(';');
+        FIRST.contains(&first)
+    };
+    let texts = strings(code).into_iter().filter(is_statement);
+    texts.map(|text| Statement { file: file.into(), text: filled(text, parts), is_typed }).collect()
+}
+
+/// The string constants of a source, by name.
+fn constants(code: &str) -> Vec<(String, String)> {
+    let declared = code.split("const ").skip(1).filter_map(|rest| rest.split_once(": &str ="));
+    let named = declared.filter_map(|(name, rest)| Some((name, rest.trim_start().strip_prefix('"')?)));
+    named.map(|(name, rest)| (name.to_owned(), string(&mut rest.chars().peekable()))).collect()
+}
+
+/// The text with the string constants that `format!` inserts. Other insertions are numbers, or checked by themselves.
+fn filled(mut text: String, parts: &BTreeMap<String, String>) -> String {
+    for (name, part) in parts {
+        text = text.replace(&format!("{{{name}}}"), part);
     }
-    found
+    text
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

@@ -32,7 +32,7 @@ impl Adoption {
     /// Makes rows ready.
     pub fn prepare(table: TableId, rows: Vec<Row>) -> Result<Self> {
         if table == TableId::SYSTEM {
-            return Err(Error::Unavailable("the system's own table takes no rows from elsewhere".into()));
+            return Err(Error::Unavailable("rows cannot be imported into the system table".into()));
         }
         let mut adoption = Self { offers: Vec::with_capacity(rows.len()), bytes: 0 };
         for Row { partition, row, version, value } in rows {

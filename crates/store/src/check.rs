@@ -47,7 +47,7 @@ impl CheckReport {
                 }
             };
             if !last_key.is_empty() && *key <= *last_key {
-                report.find(format!("the key {} is not after the one before", key.escape_ascii()));
+                report.find(format!("the key {} is out of order", key.escape_ascii()));
             }
             match (keyspace::kind(&key), cell::view(&key, &stored)) {
                 (_, Err(e)) => report.find(e.to_string()),
@@ -66,7 +66,7 @@ impl CheckReport {
                     }
                 }
                 (None, Ok(_)) => {
-                    report.find(format!("the key {} is of no known kind", key.escape_ascii()));
+                    report.find(format!("the key {} has an unknown kind", key.escape_ascii()));
                 }
             }
             last_key = key.to_vec();

@@ -1,4 +1,4 @@
-//! Removes an unfinished batch from the end of a log, and keeps what is removed.
+//! Removes an unfinished batch from the end of a log, and keeps a copy.
 //!
 //! What must stay true: the copy is on the disk before the log is shortened; no copy replaces another; and only the
 //! owner may read it, because it may contain account keys.
@@ -50,7 +50,7 @@ fn keep(
             bytes = rest.len(),
             log = %path.display(),
             kept = %aside.display(),
-            "the last batch of the log is incomplete and was dropped: its writer died, or the file was damaged"
+            "the last batch of the log is incomplete and was dropped: the process died while writing it, or the file was damaged"
         ),
         // It was never acknowledged, so a full disk, which may be why it is incomplete, must not prevent the start.
         Err(error) if tail == Tail::Torn && is_out_of_room(&error) => {

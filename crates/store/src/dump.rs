@@ -38,9 +38,9 @@ impl Default for Dumps {
 impl Dumps {
     /// Begins a walk through what `view` shows. Its reads wait for a permit of `scans`.
     pub fn begin(&self, view: &View, scans: &Arc<Semaphore>) -> Result<StoreDump> {
-        let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| {
-            Error::Unavailable(format!("{DUMPS_MAX} copies of everything are under way already"))
-        })?;
+        let permit = Arc::clone(&self.permits)
+            .try_acquire_owned()
+            .map_err(|_| Error::Unavailable(format!("{DUMPS_MAX} backups are already running")))?;
         let state = State::load(view)?;
         let walk = Arc::new(Mutex::new(Some(walk(view))));
         let mut open = locked(&self.open);
@@ -129,6 +129,6 @@ fn row(key: &[u8], stored: Bytes) -> Result<Option<Stored>> {
             let row = Row { partition, row, version: opened.version, value: opened.value };
             Ok(Some(Stored { table, row }))
         }
-        None => Err(Error::Corrupt(format!("the key {} is of no known kind", key.escape_ascii()))),
+        None => Err(Error::Corrupt(format!("the key {} has an unknown kind", key.escape_ascii()))),
     }
 }

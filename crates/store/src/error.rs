@@ -60,7 +60,7 @@ impl fmt::Display for OpenError {
             }
             Self::NoStore(dir) => write!(f, "there is no store in {}", dir.display()),
             Self::NotEmpty(dir) => {
-                write!(f, "{} is not empty; a new store goes into a new directory", dir.display())
+                write!(f, "{} is not empty; a new store needs a new directory", dir.display())
             }
             Self::Unfinished(dir) => {
                 write!(f, "{} is left over from an interrupted restore; remove it", dir.display())

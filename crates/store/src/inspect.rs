@@ -133,7 +133,10 @@ impl Inspection {
             let summary = journal::read(path)?;
             if let Some((first, end)) = summary.sequence {
                 if last.is_some_and(|last| first <= last) {
-                    self.find(format!("{}: its batches are older than those before", path.display()));
+                    self.find(format!(
+                        "{}: its batches are older than those of the file before it",
+                        path.display()
+                    ));
                 }
                 last = Some(end);
             }
@@ -142,13 +145,13 @@ impl Inspection {
                 Tail::Clean => {}
                 Tail::Torn if is_last && self.closed_at.is_none() => {
                     self.note(format!(
-                        "{}: the last batch was never finished, and does not count",
+                        "{}: the last batch was never finished and will be dropped",
                         path.display()
                     ));
                 }
                 Tail::Holed if is_last && self.closed_at.is_none() => self.find(format!(
-                    "{}: the last batch, at byte {}, has holes. A loss of power can leave that, of changes that were never \
-                     acknowledged, and so can damage; the next start leaves the batch out and keeps it in a file cut-N",
+                    "{}: the last batch, at byte {}, has holes: either the power failed before its changes were \
+                     acknowledged, or it was damaged; the next start drops the batch and keeps a copy in a file cut-N",
                     path.display(),
                     summary.end
                 )),
@@ -189,7 +192,7 @@ impl Inspection {
         let wanted: BTreeMap<PathBuf, u128> =
             listed.into_iter().map(|(id, sum)| (dir.join(id.to_string()), sum)).collect();
         for path in found.iter().filter(|path| !wanted.contains_key(*path)) {
-            self.note(format!("{} is on no list; the next start removes it", path.display()));
+            self.note(format!("{} is not in any list of files; the next start removes it", path.display()));
         }
         for (path, wanted) in wanted {
             if !found.contains(&path) {

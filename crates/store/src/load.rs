@@ -1,7 +1,7 @@
 //! Creates a store from existing rows, for instance from a backup, and keeps their versions.
 //!
-//! What must stay true: until it is published, the directory has a mark that keeps everyone from taking what is in it for
-//! a store.
+//! What must stay true: until it is published, the directory has a mark; a directory with this mark is not opened as a
+//! store.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ pub struct Loader {
     memtable_bytes: u64,
 }
 
-/// A store that has all its rows on disk and does not count yet.
-#[must_use = "until it is published the store does not count"]
+/// A store that has all its rows on disk but is not usable until it is published.
+#[must_use = "the directory is not a usable store until it is published"]
 pub struct Loaded {
     files: Arc<Files>,
     content: PackContent,
@@ -84,7 +84,7 @@ impl Loader {
         Ok(())
     }
 
-    /// Makes everything durable, with what the store is to remember.
+    /// Makes everything durable, together with the store's state.
     pub fn seal(self, marks: Marks) -> Result<Loaded> {
         let state = State { last_version: marks.last_version, last_table: marks.last_table };
         let (key, stored) = state.sealed();

@@ -20,7 +20,7 @@ pub fn metrics(health: &Health, files: &Files) -> Vec<Metric> {
         Metric::gauge("largest_commit_group_bytes", "Bytes of the largest batch.", health.largest_group()),
         Metric::histogram(
             "sync_seconds",
-            "Time to make a group of commits durable, waiting for background work included.",
+            "Time to make a group of commits durable, including waits for background work.",
             health.sync_time.times(),
         ),
         Metric::gauge("cache_bytes", "Blocks of sorted files and rows held in memory.", files.cached_bytes()),

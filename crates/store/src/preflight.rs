@@ -84,7 +84,7 @@ fn verify_logs(data: &Path, was_relaxed: bool, was_closed: bool) -> Result<bool,
         let summary = journal::read(path)?;
         if let Some((first, end)) = summary.sequence {
             if last.is_some_and(|last| first <= last) {
-                return Err(damaged(path, "its batches are older than those of the log before"));
+                return Err(damaged(path, "its batches are older than those of the file before it"));
             }
             last = Some(end);
         }

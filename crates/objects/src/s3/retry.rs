@@ -35,7 +35,7 @@ where
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "nothing tells when an object store works again")]
+#[allow(clippy::disallowed_methods, reason = "no event reports that an object store works again")]
 async fn pause(time: Duration) {
     tokio::time::sleep(time).await;
 }

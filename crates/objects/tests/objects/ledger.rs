@@ -73,6 +73,11 @@ impl ContentLedger for Own {
         Box::pin(std::future::ready(Ok(spot)))
     }
 
+    fn is_lost(&self, stream: u64) -> bool {
+        let is_held = |entry: &Entry| entry.holder == self.process;
+        self.current().1.contains(&stream) && !self.book.lock().streams.get(&stream).is_some_and(is_held)
+    }
+
     fn claim(&self, stream: u64) -> EngineFuture<'_, bool> {
         let mut entries = self.book.lock();
         entries.last_stream = entries.last_stream.max(stream);

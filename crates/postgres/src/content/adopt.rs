@@ -77,5 +77,5 @@ fn chunks_of(piece: Piece, bytes: &Bytes) -> Vec<(u64, Bytes)> {
 }
 
 fn in_use(piece: &Piece) -> Error {
-    Error::Unavailable(format!("{piece} cannot be adopted: its place is in use by other content"))
+    Error::Unavailable(format!("cannot copy {piece}: other content is stored under its name"))
 }

@@ -2,21 +2,25 @@
 //!
 //! Content in an object store uses the same streams: then `lazuli_meta` has the number of that store under `objects`. With
 //! content in chunks it is 0 there, so that two front ends never store content in two places.
+//!
+//! Invariant: while a front end can commit names of pieces in a stream, nobody takes the stream from it, whatever the clock
+//! of the database does. `watch.rs` says why.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use lazuli_engine::content::{ContentLedger, Left, STREAM_MAX, Spot, Streams};
 use lazuli_engine::{EngineFuture, Error, Result};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_postgres::types::Type;
 
 use super::calls::{Parameter, signed, unsigned};
+use super::watch::StreamWatch;
 use crate::engine::{Core, incomplete};
 
-/// The stream has no owner, or its front end was not seen for a day and counts as gone.
-const UNOWNED: &str = "holder = '' OR seen < now() - interval '86400 seconds'";
 /// The value of the mark for content in chunks.
 const IN_CHUNKS: i64 = 0;
 
@@ -44,8 +48,17 @@ const CLAIM: &str = "INSERT INTO lazuli_stream (stream, holder, seen, live, swep
 
 const TAKE_OVER: &str = "UPDATE lazuli_stream SET holder = $1, seen = now() WHERE holder <> $1";
 
+/// Streams of other front ends that were not seen for a day, by the clock of the database.
+const SILENT: &str = "SELECT stream, seen FROM lazuli_stream \
+     WHERE holder <> '' AND holder <> $1 AND seen < now() - interval '86400 seconds'";
+
 /// A front end that comes back finds that it has lost its streams, and takes new ones.
-const FENCE: &str = "UPDATE lazuli_stream SET holder = '' WHERE holder <> '' AND stream = ANY($1)";
+const FENCE: &str = "UPDATE lazuli_stream SET holder = '' WHERE stream = $1 AND holder <> '' AND seen = $2";
+
+const COVERED: &str =
+    "SELECT stream, swept FROM lazuli_stream WHERE holder = '' ORDER BY swept, stream LIMIT $1";
+
+const UNOWNED: &str = "SELECT stream FROM lazuli_stream WHERE holder = '' ORDER BY stream";
 
 const FREE: &str = "SELECT 1 FROM lazuli_stream WHERE stream = $1 AND holder = ''";
 
@@ -68,6 +81,10 @@ pub struct StreamLedger {
     current: tokio::sync::Mutex<Streams>,
     /// Streams that uploads of this process have written to.
     own: Mutex<HashSet<u64>>,
+    /// Those of them that another front end has taken away: nothing may be named there any more.
+    lost: Mutex<HashSet<u64>>,
+    /// Streams that may have lost their front ends.
+    watch: Mutex<StreamWatch>,
     /// Whether this process has imported streams of other stores.
     has_adopted: AtomicBool,
     /// The database confirms that content is in the store that this process uses.
@@ -84,6 +101,8 @@ impl StreamLedger {
             connections: Semaphore::new((core.pool.url.pool / 2).max(1)),
             current: tokio::sync::Mutex::default(),
             own: Mutex::default(),
+            lost: Mutex::default(),
+            watch: Mutex::default(),
             has_adopted: AtomicBool::new(false),
             is_marked: AtomicBool::new(false),
             changes: Mutex::default(),
@@ -96,11 +115,11 @@ impl StreamLedger {
     }
 
     fn own(&self) -> MutexGuard<'_, HashSet<u64>> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.own)
     }
 
     fn changes(&self) -> MutexGuard<'_, HashMap<u64, i64>> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.changes)
     }
 
     /// Are there streams to renew and to give up?
@@ -153,7 +172,7 @@ impl StreamLedger {
         let row = self.call(NEXT, &[]).await?;
         let number = unsigned(row.first().ok_or_else(incomplete)?.get(0))?;
         if number > STREAM_MAX {
-            return Err(Error::Unavailable("there are no more numbers for streams".into()));
+            return Err(Error::Unavailable("all stream numbers are used up".into()));
         }
         let parameters: [Parameter<'_>; 2] = [(&signed(number), Type::INT8), (&self.core.holder, Type::TEXT)];
         self.call(TAKE, &parameters).await?;
@@ -180,22 +199,52 @@ impl StreamLedger {
         Ok(())
     }
 
-    /// Reports that this front end is alive, and how many bytes it has stored and released.
+    /// Reports that this front end is alive. After an error it must not trust that it still has its streams.
     pub async fn renew(&self) -> Result<()> {
-        if self.has_any() {
-            let held = self.call(RENEW, &[(&self.core.holder, Type::TEXT)]).await?;
-            let held: HashSet<u64> = held.iter().map(|row| unsigned(row.get(0))).collect::<Result<_>>()?;
-            let mut streams = self.current.lock().await;
-            if !self.own().is_subset(&held) {
-                // Someone has swept it: this process was away for a day.
-                streams.leave();
-            }
+        if !self.has_any() {
+            return Ok(());
         }
+        // Before the statement: a stream that is taken meanwhile is not among its results.
+        let own = self.own().clone();
+        let held = self.call(RENEW, &[(&self.core.holder, Type::TEXT)]).await?;
+        let held: HashSet<u64> = held.iter().map(|row| unsigned(row.get(0))).collect::<Result<_>>()?;
+        let lost: Vec<u64> = own.difference(&held).copied().collect();
+        if !lost.is_empty() {
+            tracing::warn!(
+                "this front end was not seen for a day, and another one took its streams: uploads in progress fail"
+            );
+            self.lose(&lost).await;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that nothing is named any more in streams that this front end had.
+    async fn lose(&self, streams: &[u64]) {
+        locked(&self.lost).extend(streams);
+        // Uploads that were sealed before are in their commits now: these fail until then.
+        self.core.versions.hold();
+        self.current.lock().await.leave();
+        self.own().retain(|stream| !streams.contains(stream));
+    }
+
+    /// Reports how many bytes this front end has stored and released.
+    pub async fn report(&self) -> Result<()> {
         let changes = std::mem::take(&mut *self.changes());
         for (stream, change) in changes {
             let parameters: [Parameter<'_>; 2] = [(&signed(stream), Type::INT8), (&change, Type::INT8)];
-            // A sweep corrects what is lost here.
+            // If this fails, a sweep corrects it later.
             self.call(COUNT, &parameters).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes streams away from front ends that are gone, so that the next sweep covers them.
+    pub async fn fence(&self, now: Instant) -> Result<()> {
+        let rows = self.call(SILENT, &[(&self.core.holder, Type::TEXT)]).await?;
+        let silent: HashMap<i64, SystemTime> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        let gone = locked(&self.watch).observe(silent, now);
+        for (stream, seen) in gone {
+            self.call(FENCE, &[(&stream, Type::INT8), (&seen, Type::TIMESTAMPTZ)]).await?;
         }
         Ok(())
     }
@@ -203,7 +252,7 @@ impl StreamLedger {
     /// Gives up all streams.
     pub async fn leave(&self) -> Result<()> {
         self.current.lock().await.leave();
-        let told = self.renew().await;
+        let told = self.report().await;
         if self.has_any() {
             self.call(LEAVE, &[(&self.core.holder, Type::TEXT)]).await?;
         }
@@ -211,20 +260,14 @@ impl StreamLedger {
     }
 
     async fn cover(&self, max: usize) -> Result<Left> {
-        let covered = format!(
-            "SELECT stream, swept FROM lazuli_stream WHERE {UNOWNED} ORDER BY swept, stream LIMIT $1"
-        );
-        let rows = self.call(&covered, &[(&signed(max as u64 + 1), Type::INT8)]).await?;
+        let rows = self.call(COVERED, &[(&signed(max as u64 + 1), Type::INT8)]).await?;
         let is_partial = rows.get(max).is_some_and(|row| !row.get::<_, bool>(1));
-        let numbers: Vec<i64> = rows.iter().take(max).map(|row| row.get(0)).collect();
-        self.call(FENCE, &[(&numbers, Type::INT8_ARRAY)]).await?;
-        let streams = numbers.into_iter().map(unsigned).collect::<Result<_>>()?;
+        let streams = rows.iter().take(max).map(|row| unsigned(row.get(0))).collect::<Result<_>>()?;
         Ok(Left { streams, is_partial })
     }
 
     async fn all_unowned(&self) -> Result<Vec<u64>> {
-        let unowned = format!("SELECT stream FROM lazuli_stream WHERE {UNOWNED} ORDER BY stream");
-        let rows = self.call(&unowned, &[]).await?;
+        let rows = self.call(UNOWNED, &[]).await?;
         rows.iter().map(|row| unsigned(row.get(0))).collect()
     }
 
@@ -246,6 +289,10 @@ impl StreamLedger {
     }
 }
 
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The error for a process that would store content in chunks.
 pub fn in_objects() -> Error {
     Error::Unavailable("the content of this database is in an object store; name it with --content".into())
@@ -254,6 +301,10 @@ pub fn in_objects() -> Error {
 impl ContentLedger for StreamLedger {
     fn place(&self, length: u32) -> EngineFuture<'_, Spot> {
         Box::pin(self.take_place(length))
+    }
+
+    fn is_lost(&self, stream: u64) -> bool {
+        locked(&self.lost).contains(&stream)
     }
 
     fn claim(&self, stream: u64) -> EngineFuture<'_, bool> {

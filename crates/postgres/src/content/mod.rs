@@ -7,8 +7,8 @@
 //! Invariants:
 //! - No chunk crosses a multiple of 256 KiB from the start of its piece, so a reader finds whole chunks.
 //! - A chunk that is sent again is written again, so that a standby confirms it again.
-//! - A sweep covers the streams of front ends that have left or were not seen for a day. A front end that could not renew
-//!   its slot commits nothing after four minutes, so nothing can name those chunks later.
+//! - A sweep covers the streams that front ends have given up, and those that were taken away from front ends that are
+//!   gone: nothing can name their chunks later. `watch.rs` proves this.
 
 mod adopt;
 mod calls;
@@ -17,6 +17,7 @@ mod ledger;
 mod listing;
 mod reader;
 mod sweep;
+mod watch;
 mod writer;
 
 use std::collections::HashSet;

@@ -188,6 +188,7 @@ impl ChunkWriter {
         while !self.flights.is_empty() {
             self.arrive().await?;
         }
+        self.inner.ledger.check(&self.done)?;
         for (_, bytes) in self.places.drain(..) {
             self.inner.writing.fetch_sub(bytes, Ordering::Relaxed);
         }
@@ -218,7 +219,7 @@ impl Drop for ChunkWriter {
             while flights.join_next().await.is_some() {}
             for (spot, bytes) in places {
                 if let Err(error) = inner.delete_range(spot.stream, spot.offset, bytes).await {
-                    tracing::warn!(%error, "an upload that was given up is left to the next sweep");
+                    tracing::warn!(%error, "an abandoned upload is left to the next sweep");
                 }
                 inner.writing.fetch_sub(bytes, Ordering::Relaxed);
             }

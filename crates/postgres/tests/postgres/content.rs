@@ -1,10 +1,14 @@
 //! Content as rows of chunks: the suite that every content store runs, and what several front ends share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use lazuli_engine::conformance::upsert;
 use lazuli_engine::content::conformance::{ContentFactory, Home, bytes_of, read_all, settled, write_all};
 use lazuli_engine::content::{Content, Piece};
-use lazuli_engine::{Clock, Engine, Error, content_conformance_tests};
+use lazuli_engine::{Clock, Engine, Error, TableId, content_conformance_tests};
+use lazuli_postgres::Postgres;
+use tokio::time::Instant;
 
 use crate::support::{client, open, schema, server, url_of};
 
@@ -57,33 +61,104 @@ async fn front_ends_share_content() {
     assert_eq!(read_all(&*two, &[mine, yours]).await.map(|bytes| bytes.len()), Ok(1_400_000));
     assert_eq!(two.release(vec![mine]).await, Ok(vec![]));
     assert!(matches!(read_all(&*one, &[mine]).await, Err(Error::Corrupt(_))));
-    // One leaves: what it stored and no row names can go now.
+    // One front end shuts down: content that it stored and no row names can be removed now.
     first.close().await.unwrap();
     assert!(two.sweep().await.unwrap().finish().await.unwrap().is_complete);
     assert_eq!(read_all(&*two, &[yours]).await.as_ref(), Ok(&bytes));
     second.close().await.unwrap();
 }
 
-/// Streams of a killed front end are swept after a day without a sign of life; if it comes back, it takes new ones.
+/// Frees what no row names, and returns the number of bytes.
+async fn sweep(content: &dyn Content, named: &[Piece]) -> u64 {
+    let mut sweep = content.sweep().await.expect("a sweep begins");
+    named.iter().for_each(|piece| sweep.keep(piece));
+    sweep.finish().await.expect("a sweep ends").freed_bytes
+}
+
+/// The clock of the database is 25 hours ahead of when front ends renewed their streams.
+async fn age(schema: &str) {
+    let age = format!("UPDATE {schema}.lazuli_stream SET seen = seen - interval '25 hours'");
+    client(&server()).await.batch_execute(&age).await.expect("the table exists");
+}
+
+/// A front end looks for others that are gone, for eleven minutes of its own clock.
+async fn watch(engine: &Postgres) {
+    let start = Instant::now();
+    for minute in 0..12 {
+        engine.renew(start + Duration::from_secs(60) * minute).await.expect("the database responds");
+    }
+}
+
+async fn front_end(schema: &str) -> (Postgres, Arc<dyn Content>) {
+    let engine = Postgres::open(url_of(&server(), schema), Clock::system()).await.expect("it opens");
+    let content = engine.content().expect("it has content");
+    (engine, content)
+}
+
+/// Streams of a killed front end are swept after a day without a sign of life.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_front_end_that_was_lost_is_swept() {
     let schema = schema().await;
-    let lost = open(url_of(&server(), &schema), Clock::system()).await;
-    let other = open(url_of(&server(), &schema), Clock::system()).await;
-    let (theirs, ours) = (lost.content().unwrap(), other.content().unwrap());
+    let (lost, theirs) = front_end(&schema).await;
+    let (other, ours) = front_end(&schema).await;
     let bytes = bytes_of(1, 300_000);
     let pieces = [write_all(&*theirs, &bytes).await[0], write_all(&*theirs, &bytes).await[0]];
-    let sweep = async |named: &[Piece]| {
-        let mut sweep = ours.sweep().await.unwrap();
-        named.iter().for_each(|piece| sweep.keep(piece));
-        sweep.finish().await.unwrap().freed_bytes
-    };
-    assert_eq!(sweep(&[]).await, 0, "it is alive");
-    let age = format!("UPDATE {schema}.lazuli_stream SET seen = now() - interval '25 hours'");
-    client(&server()).await.batch_execute(&age).await.unwrap();
-    assert_eq!(sweep(&pieces[..1]).await, pieces[1].footprint());
+    drop((lost, theirs));
+    watch(&other).await;
+    assert_eq!(sweep(&*ours, &[]).await, 0, "it was seen today");
+    age(&schema).await;
+    watch(&other).await;
+    assert_eq!(sweep(&*ours, &pieces[..1]).await, pieces[1].footprint());
     assert_eq!(read_all(&*ours, &pieces[..1]).await.as_ref(), Ok(&bytes));
     assert_eq!(settled(&*ours).await.live, pieces[0].footprint());
+}
+
+/// A failover to a server whose clock is a day ahead. A sweep that began before front ends renewed their streams took
+/// these, and removed content that was stored and about to be named.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_clock_that_jumps_takes_no_stream_of_a_front_end_that_is_alive() {
+    let schema = schema().await;
+    let (live, theirs) = front_end(&schema).await;
+    let (other, ours) = front_end(&schema).await;
+    let bytes = bytes_of(1, 300_000);
+    let piece = write_all(&*theirs, &bytes).await[0];
+    age(&schema).await;
+    assert_eq!(sweep(&*ours, &[]).await, 0);
+    let start = Instant::now();
+    for minute in 0..30 {
+        other.renew(start + Duration::from_secs(60) * minute).await.unwrap();
+        if minute % 3 == 0 {
+            live.renew(Instant::now()).await.unwrap();
+            age(&schema).await;
+        }
+    }
+    assert_eq!(sweep(&*ours, &[]).await, 0);
+    assert_eq!(read_all(&*ours, &[piece]).await.as_ref(), Ok(&bytes));
+    assert_eq!(write_all(&*theirs, &bytes).await[0].stream, piece.stream, "it still has its stream");
+}
+
+/// A front end that returns after its streams were taken away names nothing in them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_front_end_that_returns_names_nothing_that_was_swept() {
+    let schema = schema().await;
+    let (away, theirs) = front_end(&schema).await;
+    let (other, ours) = front_end(&schema).await;
+    let bytes = bytes_of(1, 600_000);
+    let mut upload = theirs.begin(None, None);
+    upload.write(bytes.clone()).await.unwrap();
+    write_all(&*theirs, &bytes).await;
+    age(&schema).await;
+    watch(&other).await;
+    assert_ne!(sweep(&*ours, &[]).await, 0);
+    away.renew(Instant::now()).await.unwrap();
+    let sealed = upload.seal().await;
+    assert!(matches!(sealed, Err(Error::Unavailable(_))), "{sealed:?}");
+    // An upload that was sealed before cannot commit.
+    let named = away.apply(TableId(7), "p", vec![upsert("r", "a piece")]).await;
+    assert!(matches!(named, Err(Error::Unavailable(_))), "{named:?}");
+    let pieces = write_all(&*theirs, &bytes).await;
+    assert_eq!(sweep(&*ours, &[]).await, 0, "it has a new stream");
+    assert_eq!(read_all(&*ours, &pieces).await, Ok(bytes));
 }
 
 /// Damage in the database is found: a changed, a shortened and a missing chunk.
@@ -113,8 +188,6 @@ async fn damaged_chunks_are_never_returned() {
 /// A database of the previous version gets the tables of content, and keeps its rows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_database_of_version_1_is_migrated() {
-    use lazuli_engine::TableId;
-    use lazuli_engine::conformance::upsert;
     let name = schema().await;
     let url = url_of(&server(), &name);
     let engine = open(url.clone(), Clock::system()).await;
@@ -126,9 +199,9 @@ async fn a_database_of_version_1_is_migrated() {
          UPDATE {name}.lazuli_meta SET value = 1 WHERE name = 'schema'"
     );
     client(&server()).await.batch_execute(&back).await.unwrap();
-    let rejected = lazuli_postgres::Postgres::open(url.clone(), Clock::system()).await.err();
+    let rejected = Postgres::open(url.clone(), Clock::system()).await.err();
     assert!(rejected.is_some_and(|why| why.to_string().contains("engine migrate")));
-    assert_eq!(lazuli_postgres::Postgres::migrate(url.clone()).await, Ok(Some(1)));
+    assert_eq!(Postgres::migrate(url.clone()).await, Ok(Some(1)));
     let engine = open(url, Clock::system()).await;
     let content = engine.content().unwrap();
     let bytes = bytes_of(1, 100_000);

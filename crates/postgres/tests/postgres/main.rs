@@ -5,11 +5,13 @@
 //! | what every engine does | `lazuli_engine::conformance`, run by `conformance.rs` |
 //! | long keys, versions, schemas, several engines on one database | `shared.rs` |
 //! | large content | `lazuli_engine::content::conformance`, run by `content.rs` |
+//! | how rows are found, whatever the statistics | `plans.rs` |
 //! | connections that break | `cut.rs`, by the proxy in `proxy.rs` |
 
 mod conformance;
 mod content;
 mod cut;
+mod plans;
 mod proxy;
 mod shared;
 mod support;

@@ -43,24 +43,24 @@ impl<F: FnMut(OwnedWriteBatch, Durability) -> fjall::Result<()> + Send> Log for 
 /// A store whose log waits for a signal before its first batch, and reports when it has reached it.
 fn gated(dir: &Path) -> (Store, mpsc::Receiver<()>, mpsc::Sender<()>) {
     let (entered, is_entered) = mpsc::channel();
-    let (go_on, may_go_on) = mpsc::channel();
-    let mut gate = Some((entered, may_go_on));
+    let (proceed, may_proceed) = mpsc::channel();
+    let mut gate = Some((entered, may_proceed));
     let log = SeamLog(move |batch, durability| {
-        if let Some((entered, may_go_on)) = gate.take() {
+        if let Some((entered, may_proceed)) = gate.take() {
             entered.send(()).unwrap();
-            may_go_on.recv().unwrap();
+            may_proceed.recv().unwrap();
         }
         FjallLog.commit(batch, durability)
     });
-    (Store::open_with(dir, Options::default(), Box::new(log)).unwrap(), is_entered, go_on)
+    (Store::open_with(dir, Options::default(), Box::new(log)).unwrap(), is_entered, proceed)
 }
 
 /// Six commits that wait together, each of 30 updates that compute 1 MiB from nothing, became one group of 180 MiB: a
-/// group counted only what its commits had sent.
+/// group counted only the bytes that its commits had sent.
 #[tokio::test]
 async fn finding_1_a_group_stops_growing_before_it_exceeds_its_bound() {
     let dir = tempfile::tempdir().unwrap();
-    let (store, is_entered, go_on) = gated(dir.path());
+    let (store, is_entered, proceed) = gated(dir.path());
     // Without tokio's cooperative budget per task.
     let apply =
         |partition, writes| Box::pin(tokio::task::unconstrained(store.apply(TABLE, partition, writes)));
@@ -78,7 +78,7 @@ async fn finding_1_a_group_stops_growing_before_it_exceeds_its_bound() {
             queue_last(&store, &mut commits);
         }
     }
-    go_on.send(()).unwrap();
+    proceed.send(()).unwrap();
     let mut versions = vec![];
     for commit in commits {
         let Applied::Done { version, .. } = commit.await.unwrap() else { panic!("rejected") };

@@ -107,7 +107,7 @@ async fn after_one_failure_nothing_is_acknowledged() {
 /// A log that fails once, when the test lets it continue, and works before and after.
 struct HeldLog {
     entered: mpsc::Sender<()>,
-    go_on: mpsc::Receiver<()>,
+    proceed: mpsc::Receiver<()>,
     is_armed: Arc<AtomicBool>,
 }
 
@@ -117,7 +117,7 @@ impl Log for HeldLog {
             return FjallLog.commit(batch, durability);
         }
         self.entered.send(()).unwrap();
-        self.go_on.recv().unwrap();
+        self.proceed.recv().unwrap();
         Err(fjall::Error::Io(std::io::Error::other("the disk is broken")))
     }
 }
@@ -127,9 +127,9 @@ impl Log for HeldLog {
 async fn what_waits_behind_a_failure_is_not_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
     let (entered, is_entered) = mpsc::channel();
-    let (go_on, may_go_on) = mpsc::channel();
+    let (proceed, may_proceed) = mpsc::channel();
     let is_armed = Arc::new(AtomicBool::new(false));
-    let log = HeldLog { entered, go_on: may_go_on, is_armed: Arc::clone(&is_armed) };
+    let log = HeldLog { entered, proceed: may_proceed, is_armed: Arc::clone(&is_armed) };
     let store = Store::open_with(dir.path(), Options::default(), Box::new(log)).unwrap();
     set(&store, "before", "1").await.unwrap();
     is_armed.store(true, Ordering::SeqCst);
@@ -138,7 +138,7 @@ async fn what_waits_behind_a_failure_is_not_acknowledged() {
     assert!(queued(&mut failing).await);
     is_entered.recv().unwrap();
     assert!(queued(&mut waiting).await);
-    go_on.send(()).unwrap();
+    proceed.send(()).unwrap();
     assert!(matches!(failing.await, Err(Error::Unknown(_))));
     let waited = waiting.await;
     assert!(matches!(waited, Err(Error::Poisoned(_))), "{waited:?}");

@@ -90,5 +90,5 @@ fn before(pack: &Pack, piece: &Piece, bytes: &[u8], table: &[u8]) -> Result<Befo
 }
 
 fn in_use(piece: &Piece) -> Error {
-    Error::Unavailable(format!("{piece} cannot be adopted: its range is in use by other content"))
+    Error::Unavailable(format!("cannot copy {piece}: other content is stored under its name"))
 }

@@ -224,7 +224,7 @@ impl Packs {
     fn make(&self, table: &mut Table, number: Option<u64>, kind: PackKind) -> Result<Arc<Pack>> {
         let number = number.unwrap_or(table.last + 1);
         if number > STREAM_MAX {
-            return Err(Error::Unavailable("there are no more numbers for packs".into()));
+            return Err(Error::Unavailable("all pack numbers are used up".into()));
         }
         checked("make", &self.dir, make_dir(&self.dir))?;
         if !table.is_dir_durable {

@@ -22,7 +22,7 @@ async fn a_scan_that_stands_still_stops_no_commit() {
     let table = store.fresh_table().await.expect("an id");
     store.apply(table, "p", put("1")).await.expect("the first row");
     let (reached, at_first_row) = mpsc::channel();
-    let (go_on, may_go_on) = mpsc::channel::<()>();
+    let (proceed, may_proceed) = mpsc::channel::<()>();
     let scan = Scan {
         table,
         ranges: vec![KeyRange::ALL],
@@ -30,7 +30,7 @@ async fn a_scan_that_stands_still_stops_no_commit() {
         bytes_max: usize::MAX,
         judge: Box::new(move |_| {
             let _ = reached.send(());
-            let _ = may_go_on.recv();
+            let _ = may_proceed.recv();
             Ok(Verdict::Keep)
         }),
     };
@@ -47,7 +47,7 @@ async fn a_scan_that_stands_still_stops_no_commit() {
         assert!(matches!(applied, Applied::Done { .. }));
     }
     assert_eq!(store.get(table, "p", &["3"]).await.expect("a read").len(), 1);
-    drop(go_on);
+    drop(proceed);
     let page = scanning.await.expect("it ends").expect("a page");
     assert_eq!(page.rows.len(), 1, "the scan sees the state of its start");
     assert_ne!(table, TableId::SYSTEM);

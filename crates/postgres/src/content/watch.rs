@@ -1,0 +1,104 @@
+//! Decides that a front end is gone, so that its streams can be taken away and swept.
+//!
+//! The clock of the database alone cannot decide this: after a failover it may be a day ahead, and then every front end seems
+//! to have been away for a day. So a stream is taken away only if its front end was not seen for a day by the clock of the
+//! database *and* its row did not change while this process watched it for [`WATCH`], by its own monotonic clock. The
+//! statement that takes it away has the condition that the row is still the same.
+//!
+//! This is safe whatever the clock of the database does. A front end renews its streams before its slot, and issues no
+//! version [`LEASE_TRUSTED`](crate::version::LEASE_TRUSTED) after the last renewal of both. So six minutes before its streams
+//! are taken away it sent its last commit that can name a piece in them. When it returns, it finds that it has lost the streams
+//! before it renews its slot: uploads that wrote to them then fail, and no commit succeeds for another
+//! [`LEASE_TRUSTED`](crate::version::LEASE_TRUSTED).
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+
+/// How long the row of a stream must not change.
+const WATCH: Duration = Duration::from_secs(600);
+/// After a longer pause between two looks the watch begins again: while the database is away, no front end can renew.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// Streams that were not seen for a day.
+#[derive(Debug, Default)]
+pub struct StreamWatch {
+    /// When each was last renewed, by the clock of the database, and since when it is known here.
+    watched: HashMap<i64, (SystemTime, Instant)>,
+    last: Option<Instant>,
+}
+
+impl StreamWatch {
+    /// Compares the streams that were not seen for a day, with the time of their last renewal, to those of earlier calls.
+    /// Returns the ones whose front ends are gone.
+    pub fn observe(&mut self, silent: HashMap<i64, SystemTime>, now: Instant) -> Vec<(i64, SystemTime)> {
+        if self.last.is_some_and(|last| now.saturating_duration_since(last) > PAUSE_MAX) {
+            self.watched.clear();
+        }
+        self.last = Some(now);
+        let since = |stream: &i64, seen: SystemTime| match self.watched.get(stream) {
+            Some((before, since)) if *before == seen => *since,
+            _ => now,
+        };
+        self.watched =
+            silent.into_iter().map(|(stream, seen)| (stream, (seen, since(&stream, seen)))).collect();
+        let is_gone = |since: Instant| now.saturating_duration_since(since) >= WATCH;
+        let gone = self.watched.iter().filter(|(_, (_, since))| is_gone(*since));
+        gone.map(|(stream, (seen, _))| (*stream, *seen)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOOK: Duration = Duration::from_secs(20);
+
+    fn time(seconds: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    /// Looks at stream 7 every 20 s for `looks` times; `seen` says when it was last renewed.
+    fn after(looks: u32, pause: Duration, seen: impl Fn(u32) -> u64) -> Vec<(i64, SystemTime)> {
+        let (mut watch, start) = (StreamWatch::default(), Instant::now());
+        let mut gone = Vec::new();
+        for look in 0..looks {
+            assert_eq!(gone, [], "look {look}");
+            gone = watch.observe(HashMap::from([(7, time(seen(look)))]), start + pause * look);
+        }
+        gone
+    }
+
+    #[test]
+    fn a_stream_is_gone_if_it_does_not_change_for_ten_minutes() {
+        assert_eq!(after(30, LOOK, |_| 5), []);
+        assert_eq!(after(31, LOOK, |_| 5), [(7, time(5))]);
+    }
+
+    /// The clock of the database jumps: all streams look a day old, but they are renewed.
+    #[test]
+    fn a_stream_that_is_renewed_is_not_gone_however_old_it_looks() {
+        assert_eq!(after(200, LOOK, |look| u64::from(look / 3)), []);
+        assert_eq!(after(60, LOOK, |look| u64::from(look >= 29)), [(7, time(1))]);
+    }
+
+    /// Nobody could renew while the database was away.
+    #[test]
+    fn a_watch_with_a_pause_begins_again() {
+        assert_eq!(after(100, Duration::from_secs(61), |_| 5), []);
+        let (mut watch, start) = (StreamWatch::default(), Instant::now());
+        assert_eq!(watch.observe(HashMap::from([(7, time(5))]), start), []);
+        assert_eq!(watch.observe(HashMap::from([(7, time(5))]), start + WATCH), []);
+    }
+
+    #[test]
+    fn a_stream_that_was_away_is_watched_from_the_beginning() {
+        let (mut watch, start) = (StreamWatch::default(), Instant::now());
+        for look in 0..60 {
+            let silent = if look == 20 { HashMap::new() } else { HashMap::from([(7, time(5))]) };
+            let gone = watch.observe(silent, start + LOOK * look);
+            assert_eq!(!gone.is_empty(), look >= 51, "look {look}");
+        }
+    }
+}
