@@ -11,7 +11,7 @@ use lazuli_service::{Account, Accounts};
 
 /// An account that comes from the command line or the environment rather than from the engine.
 #[derive(Clone, Debug)]
-pub struct GivenAccount {
+pub struct ConfiguredAccount {
     /// Its name.
     pub name: String,
     /// Its one or two keys.
@@ -20,14 +20,14 @@ pub struct GivenAccount {
     pub is_weak: bool,
     /// If the engine stores an account with this name, the stored account is served instead: data created with private
     /// keys must not become accessible with a public key.
-    pub yields: bool,
+    pub is_fallback: bool,
 }
 
-impl GivenAccount {
+impl ConfiguredAccount {
     /// The development account.
     pub fn development() -> Self {
         let key = AccountKey::from_base64(DEVELOPMENT_KEY).expect("the key is well known");
-        Self { name: DEVELOPMENT_ACCOUNT.into(), keys: vec![key], is_weak: false, yields: false }
+        Self { name: DEVELOPMENT_ACCOUNT.into(), keys: vec![key], is_weak: false, is_fallback: false }
     }
 
     /// Is it the development account with the key that everyone knows?
@@ -39,11 +39,11 @@ impl GivenAccount {
 }
 
 /// Reads `name:key1[:key2];…`, the form that Azurite uses too.
-pub fn parse_accounts(text: &str) -> Result<Vec<GivenAccount>, String> {
+pub fn parse_accounts(text: &str) -> Result<Vec<ConfiguredAccount>, String> {
     let entries = text.split(';').map(str::trim).filter(|entry| !entry.is_empty());
-    let accounts: Vec<GivenAccount> = entries.map(parse_account).collect::<Result<_, _>>()?;
+    let accounts: Vec<ConfiguredAccount> = entries.map(parse_account).collect::<Result<_, _>>()?;
     if accounts.is_empty() {
-        return Err("no account is named; the form is name:key1[:key2];…".into());
+        return Err("no account given; expected name:key1[:key2];…".into());
     }
     let mut names: Vec<&str> = accounts.iter().map(|account| account.name.as_str()).collect();
     names.sort_unstable();
@@ -53,7 +53,7 @@ pub fn parse_accounts(text: &str) -> Result<Vec<GivenAccount>, String> {
     }
 }
 
-fn parse_account(entry: &str) -> Result<GivenAccount, String> {
+fn parse_account(entry: &str) -> Result<ConfiguredAccount, String> {
     let mut parts = entry.split(':');
     let name = parts.next().unwrap_or_default();
     if !is_account_name(name) {
@@ -63,7 +63,7 @@ fn parse_account(entry: &str) -> Result<GivenAccount, String> {
     let keys: Option<Vec<AccountKey>> = parts.map(AccountKey::from_base64).collect();
     match keys {
         Some(keys) if (1..=2).contains(&keys.len()) => {
-            Ok(GivenAccount { name: name.into(), keys, is_weak, yields: false })
+            Ok(ConfiguredAccount { name: name.into(), keys, is_weak, is_fallback: false })
         }
         _ => Err(format!("account '{name}' needs one or two keys in Base64")),
     }
@@ -88,7 +88,7 @@ pub struct ServedAccount {
 
 /// All accounts that are served: static accounts and those stored in the engine.
 pub struct Directory {
-    given: Vec<GivenAccount>,
+    given: Vec<ConfiguredAccount>,
     entries: RwLock<NameMap<String, Arc<ServedAccount>>>,
     /// The change of a shared engine up to which the entries are known to be right. Its lock is held while the accounts
     /// are listed and stored, so an older list never replaces a newer one.
@@ -97,7 +97,7 @@ pub struct Directory {
 
 impl Directory {
     /// A directory of the static accounts.
-    pub fn new(given: Vec<GivenAccount>) -> Self {
+    pub fn new(given: Vec<ConfiguredAccount>) -> Self {
         let directory = Self { given, entries: RwLock::default(), known: tokio::sync::Mutex::default() };
         directory.set(&[]);
         directory
@@ -129,7 +129,7 @@ impl Directory {
             entries.insert(account.name.clone(), Arc::new(entry));
         }
         for account in &self.given {
-            if account.yields && entries.contains_key(&account.name) {
+            if account.is_fallback && entries.contains_key(&account.name) {
                 continue;
             }
             let keys = account.keys.iter().cloned().collect();
@@ -185,7 +185,7 @@ mod tests {
 
     /// The public key does not open a stored account of the same name.
     #[test]
-    fn a_stored_account_takes_precedence_over_one_that_yields() {
+    fn a_stored_account_takes_precedence_over_a_fallback() {
         let kept = Account {
             name: DEVELOPMENT_ACCOUNT.into(),
             home: format!("{DEVELOPMENT_ACCOUNT}.7"),
@@ -193,13 +193,14 @@ mod tests {
             created: 0,
             https_only: true,
         };
-        for yields in [true, false] {
-            let directory = Directory::new(vec![GivenAccount { yields, ..GivenAccount::development() }]);
+        for is_fallback in [true, false] {
+            let directory =
+                Directory::new(vec![ConfiguredAccount { is_fallback, ..ConfiguredAccount::development() }]);
             assert!(directory.is_given(DEVELOPMENT_ACCOUNT));
             directory.set(std::slice::from_ref(&kept));
             let found = directory.find(DEVELOPMENT_ACCOUNT).unwrap();
             assert_eq!(*found.home, *kept.home, "whatever the keys, it is the same account");
-            let wanted = if yields { (2, true, false) } else { (1, false, true) };
+            let wanted = if is_fallback { (2, true, false) } else { (1, false, true) };
             assert_eq!((found.keys.len(), found.https_only, directory.is_given(DEVELOPMENT_ACCOUNT)), wanted);
             directory.set(&[]);
             assert!(directory.is_given(DEVELOPMENT_ACCOUNT), "it is back");
@@ -247,6 +248,7 @@ mod tests {
             elapsed: Arc::new(|| Duration::ZERO),
             query_time_max: Duration::from_secs(5),
             name_hold: Duration::ZERO,
+            secret: [1; 16],
         };
         let service = Arc::new(Services::new(gate.clone(), options));
         service.accounts().add("acct", [vec![1; 64], vec![2; 64]], false).await.unwrap();

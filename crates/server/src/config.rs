@@ -8,19 +8,19 @@ use lazuli_engine::Clock;
 use lazuli_model::Service;
 pub use lazuli_service::blob::EnabledFor;
 
-use crate::memory::{PAGE_BYTES, PAGES_PER_ENCODING};
+use crate::memory::{AllocatedBytes, PAGE_BYTES, PAGES_PER_ENCODING};
 use crate::outbound::AllowedHost;
 use crate::throttle::Rates;
 use crate::{events, oauth, tls};
 
-/// Bounds on what a client can make the server hold or wait for.
+/// Bounds on the memory and the waiting time that a client can cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Request line and header fields.
     pub head_bytes_max: usize,
     /// Header fields in one request.
     pub fields_max: usize,
-    /// A request body: what the service allows, and a little for the envelope of a batch.
+    /// Size of a request body: the limit of the service, plus a little for the envelope of a batch.
     pub body_bytes_max: usize,
     /// Received bytes of all request heads and bodies that are larger than [`Limits::BODY_BYTES_FREE`]; and the same
     /// amount again for responses that are being sent.
@@ -117,7 +117,7 @@ pub struct ConsoleSettings {
     /// The address; port 0 picks a free port.
     pub address: SocketAddr,
     /// Picks a free port if the port of `address` is taken.
-    pub yields: bool,
+    pub may_use_other_port: bool,
     /// Rejects requests that change something.
     pub is_read_only: bool,
 }
@@ -193,6 +193,8 @@ pub struct Config {
     /// Host names that requests may be addressed to; empty for any. An entry that starts with a dot stands for all names
     /// that end with it. Addresses are always allowed.
     pub allowed_hosts: Vec<String>,
+    /// The count of allocated bytes, if the program has an allocator that counts.
+    pub allocated: Option<fn() -> AllocatedBytes>,
     /// The clock of leases, messages, records and signatures. The engine needs the same one.
     pub clock: Clock,
 }
@@ -247,6 +249,7 @@ impl Config {
             events: Vec::new(),
             blob: BlobSettings::default(),
             allowed_hosts: Vec::new(),
+            allocated: None,
             clock: Clock::system(),
         }
     }

@@ -57,7 +57,7 @@ pub async fn listen<H: Handler>(
                     }
                     // Without a free permit a client gets 503, at little cost and within a short time.
                     (Err(_), tls) => {
-                        shared.traffic.turned_away();
+                        shared.traffic.rejected();
                         let Ok(step) = doorstep.clone().try_acquire_owned() else { continue };
                         let tls = tls.clone();
                         Box::pin(async move {

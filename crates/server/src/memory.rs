@@ -12,7 +12,8 @@
 //! | the program | [`PROGRAM_BYTES`] | everything without a bound of its own |
 //!
 //! A request that needs more than a whole share is served when nothing else holds a part of that share. docs/operate.md states the
-//! same formula for operators, `/metrics` reports its value, and `tests/hostile` holds the process below it.
+//! same formula for operators, `/metrics` reports its value, and `tests/hostile` holds the process below it: its
+//! resident memory, or its allocated bytes in a build that counts them.
 
 use lazuli_engine::Engine;
 
@@ -55,6 +56,15 @@ pub const ALONE_BYTES_MAX: usize = PAGES_PER_ENCODING * PAGE_BYTES;
 
 const _: () = assert!(LISTING_BYTES <= ALONE_BYTES_MAX);
 const _: () = assert!(Limits::BODY_BYTES_FREE < CONNECTION_BYTES);
+
+/// Memory that the counting allocator has handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AllocatedBytes {
+    /// Bytes that are in use.
+    pub live: u64,
+    /// The most that were in use at a time since the program started.
+    pub peak: u64,
+}
 
 /// Upper bound of the memory that clients can make a server with these limits hold, besides what the system holds for sockets.
 pub fn bytes_max(limits: &Limits, engine: &dyn Engine) -> u64 {

@@ -72,9 +72,9 @@ impl Ports {
             AdminPort::Exactly(port) => admin(port, None)?,
             AdminPort::Preferably(port) => admin(port, Some(0))?,
         };
-        let console = config
-            .console
-            .map(|console| Port::take(PortPurpose::Console, console.address, console.yields.then_some(0)));
+        let console = config.console.map(|console| {
+            Port::take(PortPurpose::Console, console.address, console.may_use_other_port.then_some(0))
+        });
         let websites = config.websites.map(|address| Port::take(PortPurpose::Websites, address, None));
         Ok(Self { services, admin, console: console.transpose()?, websites: websites.transpose()? })
     }

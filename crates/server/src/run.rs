@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::accounts::{Directory, GivenAccount};
+use crate::accounts::{ConfiguredAccount, Directory};
 use crate::admin::{self, Admin};
 use crate::analytics;
 use crate::config::{Config, EnabledFor, Limits, Listen, UrlScheme};
@@ -65,7 +65,7 @@ pub struct Running {
 pub fn start(
     config: Config,
     engine: Arc<dyn Engine>,
-    given: Vec<GivenAccount>,
+    given: Vec<ConfiguredAccount>,
 ) -> BoxFuture<'static, io::Result<Running>> {
     Box::pin(async move {
         let ports = Ports::take(&config).map_err(io::Error::from)?;
@@ -78,7 +78,7 @@ pub fn start_on(
     ports: Ports,
     config: Config,
     engine: Arc<dyn Engine>,
-    given: Vec<GivenAccount>,
+    given: Vec<ConfiguredAccount>,
 ) -> BoxFuture<'static, io::Result<Running>> {
     Box::pin(assemble(ports, config, engine, given))
 }
@@ -87,7 +87,7 @@ async fn assemble(
     ports: Ports,
     config: Config,
     engine: Arc<dyn Engine>,
-    given: Vec<GivenAccount>,
+    given: Vec<ConfiguredAccount>,
 ) -> io::Result<Running> {
     let mut config = config;
     config.limits.connections_max = connections_possible(config.limits.connections_max);

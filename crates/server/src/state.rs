@@ -115,6 +115,7 @@ impl State {
             elapsed: Arc::new(move || watch.elapsed()),
             query_time_max: config.query_time_max,
             name_hold: config.name_hold,
+            secret: random()?,
         };
         Self::new(Services::new(engine, options), directory, config)
     }
@@ -154,7 +155,7 @@ impl State {
         &self.directory
     }
 
-    /// Learns what other front ends of a shared engine have changed, before anything is decided from cached data.
+    /// Picks up changes by other front ends of a shared engine, before anything is decided from cached data.
     pub(crate) async fn freshen(&self) -> Result<Option<SharedState>, Failure> {
         let logged = |error: lazuli_service::Error| {
             tracing::error!(%error, "shared engine unreachable");

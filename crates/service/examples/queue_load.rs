@@ -14,6 +14,7 @@ use lazuli_engine::{Clock, Engine};
 use lazuli_model::Metadata;
 use lazuli_model::queue::operation::MessageTarget;
 use lazuli_model::queue::{Dequeued, Operation, Outcome, QueueName};
+use lazuli_service::access::Authorized;
 use lazuli_service::{Grant, Options, Services};
 use lazuli_store::{Durability, Store};
 
@@ -100,12 +101,14 @@ impl World {
             elapsed: Arc::new(move || started.elapsed()),
             query_time_max: Duration::from_secs(5),
             name_hold: Duration::ZERO,
+            secret: [1; 16],
         };
         Self { service: Services::new(store.clone(), options), store }
     }
 
     async fn run(&self, operation: Operation) -> Outcome {
-        self.service.execute_queue(&Grant::everything("acct"), operation).await.unwrap()
+        let grant = Grant::everything("acct");
+        self.service.execute_queue(Authorized::new(&grant, operation).unwrap()).await.unwrap()
     }
 
     async fn put(&self, visibility: u32, ttl: Option<u32>) {

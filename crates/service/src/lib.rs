@@ -61,6 +61,8 @@ pub struct Options {
     pub query_time_max: Duration,
     /// How long the name of a deleted table stays blocked.
     pub name_hold: Duration,
+    /// Random bytes, other ones for each process: message ids and receipts made with them cannot be guessed.
+    pub secret: [u8; 16],
 }
 
 /// The storage services over a storage engine.

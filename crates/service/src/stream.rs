@@ -4,10 +4,12 @@ use std::future::Future;
 use std::pin::Pin;
 
 use bytes::Bytes;
-use lazuli_model::Failure;
 
-/// The next chunk of a body, or `None` at its end.
-pub type NextChunk<'a> = Pin<Box<dyn Future<Output = Result<Option<Bytes>, Failure>> + Send + 'a>>;
+use crate::Result;
+
+/// The next chunk of a body, or `None` at its end. An error of the engine stays one: what reads a blob of this server in the
+/// background may try again.
+pub type NextChunk<'a> = Pin<Box<dyn Future<Output = Result<Option<Bytes>>> + Send + 'a>>;
 
 /// A body, pulled by its reader. Each call returns a non-empty chunk of bounded size, until the end or a failure. After
 /// either, it is not called again.

@@ -134,6 +134,9 @@ impl Sweep {
             return Ok(false);
         }
         for id in ids {
+            if service == Service::Queue {
+                self.queues.end_moves(id).await?;
+            }
             while !self.engine.erase(id).await? {}
         }
         let old = record.at.saturating_add(GRACE_TICKS) < self.clock.ticks();

@@ -1,4 +1,6 @@
-//! Content in memory behind calls that take time, and that never return once their server has crashed.
+//! Content in memory behind calls that take time, fail, lose their outcome, and never return once their server has crashed.
+//!
+//! A failed seal may have stored its pieces, and a failed release may have freed some: no row may depend on either.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use lazuli_engine::content::{ContentSweep, ExtentPage, Fold, Pinned, Spot};
 use lazuli_engine::{
-    Content, ContentReader, ContentStatus, ContentWriter, EngineFuture, MemoryContent, Piece,
+    Content, ContentReader, ContentStatus, ContentWriter, EngineFuture, MemoryContent, Piece, Result,
 };
 
 use crate::engine::{Core, Line};
@@ -27,9 +29,18 @@ struct Calls {
 }
 
 impl Calls {
-    async fn half(&self) {
+    /// The way to the content. A call may fail before it has done anything.
+    async fn there(&self) -> Result<()> {
         self.core.delay().await;
         self.line.hold().await;
+        self.core.check()
+    }
+
+    /// The delay of the response. The outcome of a change may be lost.
+    async fn back(&self) -> Result<()> {
+        self.core.delay().await;
+        self.line.hold().await;
+        self.core.check_outcome()
     }
 }
 
@@ -63,33 +74,40 @@ impl Content for SlowContent {
 
     fn release(&self, pieces: Vec<Piece>) -> EngineFuture<'_, Vec<Piece>> {
         Box::pin(async move {
-            self.calls.half().await;
-            let pinned = self.below.release(pieces).await;
-            self.calls.half().await;
-            pinned
+            self.calls.there().await?;
+            let pinned = self.below.release(pieces).await?;
+            self.calls.back().await?;
+            Ok(pinned)
         })
     }
 
     fn adopt(&self, piece: Piece, bytes: Bytes) -> EngineFuture<'_, ()> {
-        self.below.adopt(piece, bytes)
+        Box::pin(async move {
+            self.calls.there().await?;
+            self.below.adopt(piece, bytes).await?;
+            self.calls.back().await
+        })
     }
 
     fn list(&self, from: Spot) -> EngineFuture<'_, ExtentPage> {
         Box::pin(async move {
-            self.calls.half().await;
+            self.calls.there().await?;
             self.below.list(from).await
         })
     }
 
     fn sweep(&self) -> EngineFuture<'_, Box<dyn ContentSweep>> {
         Box::pin(async move {
-            self.calls.half().await;
+            self.calls.there().await?;
             self.below.sweep().await
         })
     }
 
     fn status(&self) -> EngineFuture<'_, ContentStatus> {
-        self.below.status()
+        Box::pin(async {
+            self.calls.there().await?;
+            self.below.status().await
+        })
     }
 }
 
@@ -101,7 +119,7 @@ struct Writer {
 impl ContentWriter for Writer {
     fn write(&mut self, bytes: Bytes) -> EngineFuture<'_, ()> {
         Box::pin(async move {
-            self.calls.half().await;
+            self.calls.there().await?;
             self.below.write(bytes).await
         })
     }
@@ -109,10 +127,10 @@ impl ContentWriter for Writer {
     fn seal(self: Box<Self>) -> EngineFuture<'static, Vec<Piece>> {
         Box::pin(async move {
             let Self { below, calls } = *self;
-            calls.half().await;
-            let sealed = below.seal().await;
-            calls.half().await;
-            sealed
+            calls.there().await?;
+            let sealed = below.seal().await?;
+            calls.back().await?;
+            Ok(sealed)
         })
     }
 }
@@ -125,7 +143,7 @@ struct Reader {
 impl ContentReader for Reader {
     fn next(&mut self) -> EngineFuture<'_, Option<Bytes>> {
         Box::pin(async move {
-            self.calls.half().await;
+            self.calls.there().await?;
             self.below.next().await
         })
     }

@@ -25,7 +25,7 @@ pub struct Faults {
     pub stall: u64,
     /// A call fails before anything was applied.
     pub unavailable: u64,
-    /// The outcome of a commit is lost.
+    /// The outcome of a commit, or of a change of content, is lost.
     pub lost: u64,
 }
 
@@ -121,10 +121,21 @@ impl Core {
         pass(time).await;
     }
 
-    fn check(&self) -> Result<()> {
+    /// Fails now and then, before a call has done anything.
+    pub fn check(&self) -> Result<()> {
         if self.rng.chance(self.faults().unavailable) {
             self.failed.fetch_add(1, Ordering::SeqCst);
             return Err(Error::Unavailable("simulated".into()));
+        }
+        Ok(())
+    }
+
+    /// Fails now and then, after a call has changed content. Unlike a commit, a change of content without a known outcome does
+    /// not stop the store: only its own upload or release fails.
+    pub fn check_outcome(&self) -> Result<()> {
+        if self.rng.chance(self.faults().lost) {
+            self.failed.fetch_add(1, Ordering::SeqCst);
+            return Err(Error::Unavailable("simulated, carried out".into()));
         }
         Ok(())
     }

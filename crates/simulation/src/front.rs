@@ -41,6 +41,7 @@ impl Front {
             elapsed: Arc::new(move || Duration::from_millis(time.milliseconds())),
             query_time_max: QUERY_TIME_MAX,
             name_hold: Duration::ZERO,
+            secret: world.rng.bytes(),
         };
         let rng = world.rng.clone();
         let service = lazuli_service::Services::new(engine, options);
@@ -77,7 +78,7 @@ fn keep_sweeping(state: &Arc<State>, line: &Line, rng: &SharedRng) {
         tokio::spawn(async move {
             loop {
                 held.hold().await;
-                // A round that failed is repeated; only what is left at the end counts.
+                // A failed round is repeated; only the garbage left at the end counts.
                 let _ = reclaim.round().await;
                 pass(1 + pauses.below(PAUSE_MAX)).await;
             }

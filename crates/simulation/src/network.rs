@@ -1,4 +1,5 @@
-//! Requests over a network that delays and reorders them, and that loses clients before they have their response.
+//! Requests over a network that delays and reorders them, that breaks off uploads, and that loses clients before they have
+//! their response.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ const TIMEOUT: Duration = Duration::from_secs(100);
 const EARLY_MAX: u64 = 100;
 /// How many of 1000 clients give up early.
 const EARLY_PER_MILLE: u64 = 15;
+/// How many of 1000 clients break off their upload.
+const BROKEN_PER_MILLE: u64 = 15;
 /// Longest piece in which a body arrives.
 const PIECE_BYTES_MAX: u64 = 200;
 
@@ -38,7 +41,7 @@ pub enum RequestOutcome {
     Got(Got),
     /// It has none: the request may be applied now, later or never.
     Unknown,
-    /// The server was down: the request is not applied.
+    /// The server was down, or did not get the whole body: the request is not applied.
     NotSent,
 }
 
@@ -55,6 +58,8 @@ pub struct Got {
     pub body: Bytes,
     /// The streamed content ended before its announced length.
     pub is_broken: bool,
+    /// The request's body ended before its announced length.
+    pub is_cut: bool,
 }
 
 /// The outcome of a change.
@@ -64,7 +69,7 @@ pub enum Fate {
     Applied,
     /// It was not applied, and will not be.
     Rejected,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
@@ -123,16 +128,28 @@ impl World {
         let number = self.any_front();
         let Some(front) = self.fronts()[number].clone() else { return RequestOutcome::NotSent };
         let rng = self.rng.clone();
-        // Ids and receipts of messages are random, and differ between two runs of the same seed.
+        let breaks_at = self.break_of(request.body.len());
         // Signatures in URLs are long, and say nothing.
-        let target = request.target.split("/messages/").next().unwrap_or_default();
-        let target = target.split("&sig=").next().unwrap_or_default();
+        let target = request.target.split("&sig=").next().unwrap_or_default();
         let name = format!("{} {target} to {number}", request.method);
-        let exchange = tokio::spawn(async move { exchange(&front, service, &request, rng).await });
-        let got = self.wait(exchange).await;
+        let exchange = tokio::spawn(async move { exchange(&front, service, &request, breaks_at, rng).await });
+        let mut got = self.wait(exchange).await;
         self.travel().await;
         self.trace.note(format_args!("{name}: {}", describe(&got)));
+        if let RequestOutcome::Got(Got { status, is_cut: true, .. }) = got {
+            if status < 400 {
+                self.trace.fail(format!("{name} succeeded without the end of its body"));
+            }
+            // This client is gone.
+            got = RequestOutcome::NotSent;
+        }
         got
+    }
+
+    /// How many bytes of a body arrive, if its client breaks it off.
+    fn break_of(&self, bytes: usize) -> Option<usize> {
+        let breaks = bytes > 0 && !self.is_calm() && self.rng.chance(BROKEN_PER_MILLE);
+        breaks.then(|| self.rng.below(bytes as u64) as usize)
     }
 
     /// Makes an admin call and waits for the outcome.
@@ -143,7 +160,8 @@ impl World {
         let name = format!("{method} {path} to admin of {number}");
         let call = tokio::spawn(async move {
             let (status, value) = front.admin.call(method, &path, body.as_bytes()).await;
-            Got { status, error: None, fields: Vec::new(), body: value.to_string().into(), is_broken: false }
+            let body = value.to_string().into();
+            Got { status, error: None, fields: Vec::new(), body, is_broken: false, is_cut: false }
         });
         let got = self.wait(call).await;
         self.travel().await;
@@ -181,11 +199,19 @@ fn describe(outcome: &RequestOutcome) -> String {
     }
 }
 
-async fn exchange(front: &Arc<Front>, service: Service, request: &Request, rng: SharedRng) -> Got {
+async fn exchange(
+    front: &Arc<Front>,
+    service: Service,
+    request: &Request,
+    breaks_at: Option<usize>,
+    rng: SharedRng,
+) -> Got {
     let fields: Vec<Field<'_>> = request.headers.iter().map(|(name, value)| Field { name, value }).collect();
     let head = Head { method: &request.method, target: &request.target, fields: &fields };
     let peer = Peer { address: (Ipv4Addr::LOCALHOST, 40_000).into(), is_tls: false };
-    let mut body = Arriving { rest: request.body.clone().into(), rng: rng.clone() };
+    let length = request.body.len();
+    let (rest, missing) = (request.body.clone().into(), breaks_at.map_or(0, |end| length - end));
+    let mut body = Arriving { rest, missing, is_cut: false, rng: rng.clone() };
     let Reply { response, content } = front.endpoint(service).respond(&head, peer, &mut body).await;
     let mut got = Got {
         status: response.status,
@@ -193,6 +219,7 @@ async fn exchange(front: &Arc<Front>, service: Service, request: &Request, rng: 
         fields: response.fields,
         body: response.body.into(),
         is_broken: false,
+        is_cut: body.is_cut,
     };
     if let Some(mut content) = content {
         let mut whole = Vec::new();
@@ -217,7 +244,19 @@ async fn exchange(front: &Arc<Front>, service: Service, request: &Request, rng: 
 /// A body that arrives piece by piece.
 struct Arriving {
     rest: Bytes,
+    /// Bytes at its end that never arrive.
+    missing: usize,
+    /// The server knows that they do not.
+    is_cut: bool,
     rng: SharedRng,
+}
+
+impl Arriving {
+    /// The error for a connection that has ended within a body.
+    fn cut(&mut self) -> Failure {
+        self.is_cut = true;
+        Failure::from(ErrorCode::InvalidInput).found_in(Origin::FrontEnd)
+    }
 }
 
 impl Body for Arriving {
@@ -231,17 +270,24 @@ impl Body for Arriving {
             if self.rest.len() > max {
                 return Err(Failure::from(ErrorCode::RequestBodyTooLarge).found_in(Origin::FrontEnd));
             }
+            if self.missing > 0 {
+                return Err(self.cut());
+            }
             Ok(std::mem::take(&mut self.rest).into())
         })
     }
 
     fn next(&mut self) -> Reading<'_, Option<Bytes>> {
-        Reading::waiting(async {
+        Reading::waiting(async move {
             if self.rest.is_empty() {
                 return Ok(None);
             }
             pass(self.rng.below(3)).await;
-            let bytes = (1 + self.rng.below(PIECE_BYTES_MAX)).min(self.rest.len() as u64);
+            let there = self.rest.len().saturating_sub(self.missing) as u64;
+            if there == 0 {
+                return Err(self.cut());
+            }
+            let bytes = (1 + self.rng.below(PIECE_BYTES_MAX)).min(there);
             Ok(Some(self.rest.split_to(bytes as usize)))
         })
     }

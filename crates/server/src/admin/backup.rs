@@ -108,7 +108,7 @@ async fn give(mut source: BackupSource, mut asked: mpsc::Receiver<ReplySender>) 
     while let Ok(Some(reply)) = timeout(IDLE_MAX, asked.recv()).await {
         let block = match source.next().await {
             Ok(Some(block)) => Ok(block),
-            Ok(None) => Err("the backup is over".to_owned()),
+            Ok(None) => Err("the backup has already ended".to_owned()),
             Err(error) => Err(error.to_string()),
         };
         let is_over = block.is_err() || source.is_over();

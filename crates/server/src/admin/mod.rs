@@ -101,7 +101,7 @@ impl Admin {
             ("POST", ["accounts", name, "https-only", wanted]) => self.set_https_only(name, wanted).await,
             ("DELETE", ["accounts", name]) => self.remove(name).await,
             ("POST", ["events", "drain", seconds]) => self.drain(seconds).await,
-            _ => Err(AdminError(404, "there is no such call".into())),
+            _ => Err(AdminError(404, "unknown admin call".into())),
         };
         match result {
             Ok(value) => (200, value),

@@ -69,10 +69,11 @@ mod tests {
     use lazuli_model::properties::{Metrics, PropertiesUpdate};
     use lazuli_model::{Metadata, ValueRef};
     use lazuli_service::Grant;
+    use lazuli_service::access::Authorized;
     use lazuli_service::blob::Supply;
 
     use super::*;
-    use crate::accounts::{DEVELOPMENT_ACCOUNT, Directory, GivenAccount};
+    use crate::accounts::{ConfiguredAccount, DEVELOPMENT_ACCOUNT, Directory};
     use crate::config::Config;
 
     async fn rows(state: &State, day: &str) -> Vec<String> {
@@ -97,7 +98,7 @@ mod tests {
     #[tokio::test]
     async fn capacity_is_measured_once_a_day() {
         let engine = Arc::new(Memory::new(Clock::system()));
-        let directory = Directory::new(vec![GivenAccount::development()]);
+        let directory = Directory::new(vec![ConfiguredAccount::development()]);
         let state = State::over(engine, directory, Config::new(([127, 0, 0, 1], 0).into())).unwrap();
         let (home, blobs) = (state.directory().home(DEVELOPMENT_ACCOUNT).unwrap(), state.blobs().unwrap());
         let log = BlobName::new("table/2014/07/31/1800/000000.log").unwrap();
@@ -110,7 +111,8 @@ mod tests {
         let hour_metrics = Some(Metrics { include_apis: Some(false), retention_days: None });
         let update = PropertiesUpdate { hour_metrics, ..PropertiesUpdate::default() };
         let operation = lazuli_model::blob::Operation::SetProperties(Box::new(update));
-        blobs.execute(&Grant::everything(&*home), operation, Supply::Nothing).await.unwrap();
+        let grant = Grant::everything(&*home);
+        blobs.execute(Authorized::new(&grant, operation).unwrap(), Supply::Nothing).await.unwrap();
         measure(&state, day("2014-07-31T20:00:00Z")).await;
         let expected = ["analytics [7, 1, 1]", "data [0, 0, 0]"];
         assert_eq!(rows(&state, "20140731T0000").await, expected);

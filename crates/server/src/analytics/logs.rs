@@ -27,7 +27,7 @@ pub const LATE_BYTES_MAX: usize = 16 * WAITING_BYTES_MAX;
 /// The last log of an hour.
 const NUMBER_MAX: u32 = 999_999;
 
-/// An account's service and an hour: what the logs with one path are about.
+/// An account, a service and an hour: the subject of all logs with one path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Hour {
     /// The service.
@@ -251,7 +251,7 @@ mod tests {
     use lazuli_engine::memory::Memory;
 
     use super::*;
-    use crate::accounts::{DEVELOPMENT_ACCOUNT, Directory, GivenAccount};
+    use crate::accounts::{ConfiguredAccount, DEVELOPMENT_ACCOUNT, Directory};
     use crate::analytics::import::{Imported, import};
     use crate::config::Config;
 
@@ -285,7 +285,7 @@ mod tests {
     }
 
     fn writer(quota: u64) -> LogWriter {
-        let directory = Directory::new(vec![GivenAccount::development()]);
+        let directory = Directory::new(vec![ConfiguredAccount::development()]);
         let engine = Arc::new(Memory::new(Clock::system()));
         let state = State::over(engine, directory, Config::new(([127, 0, 0, 1], 0).into())).unwrap();
         LogWriter::new(Arc::new(state), quota)

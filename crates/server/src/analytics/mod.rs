@@ -2,7 +2,7 @@
 //!
 //! A request puts a record into a bounded queue and continues; if the queue is full the record is dropped and counted.
 //! One task takes the records, aggregates them, and writes lines and rows when there are enough or an interval has
-//! passed. A crash loses what was not written yet: about a second of log lines, and up to an hour of metrics.
+//! passed. A crash loses unwritten data: about a second of log lines, and up to an hour of metrics.
 //!
 //! Logs are written by a task of their own, one at a time, so that a slow engine does not keep records waiting.
 
@@ -61,6 +61,8 @@ const TRIM_EVERY: u64 = 600;
 const MERGES_MAX: usize = 50;
 /// Maximum rate of records about requests that failed to authenticate, for all accounts together.
 const REJECTED_RATE: Rate = Rate { per_second: 20, burst: 200 };
+/// Flushes until metrics that could not be written are tried again.
+const RETRY_AFTER: u64 = 30;
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
 /// Where requests leave their records.
@@ -128,16 +130,7 @@ impl Analytics {
 /// `old_logs` become blobs.
 pub fn start(state: Arc<State>, old_logs: Option<PathBuf>, quota: u64) -> Option<JoinHandle<()>> {
     let receiver = state.analytics().receiver.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-    let mut clerk = Clerk {
-        writer: Some(LogWriter::new(state.clone(), quota)),
-        state,
-        waiting: Waiting::default(),
-        writing: None,
-        outdated: None,
-        measuring: None,
-        periods: HashMap::new(),
-        flushes: 0,
-    };
+    let mut clerk = Clerk::new(state, quota);
     if let Some(directory) = old_logs {
         clerk.work(AnalyticsWork::Import(directory));
     }
@@ -170,9 +163,25 @@ struct Clerk {
     measuring: Option<JoinHandle<()>>,
     periods: HashMap<Period, Sums>,
     flushes: u64,
+    /// The flush with which metrics are written again after a failure.
+    resume: u64,
 }
 
 impl Clerk {
+    fn new(state: Arc<State>, quota: u64) -> Self {
+        Self {
+            writer: Some(LogWriter::new(state.clone(), quota)),
+            state,
+            waiting: Waiting::default(),
+            writing: None,
+            outdated: None,
+            measuring: None,
+            periods: HashMap::new(),
+            flushes: 0,
+            resume: 0,
+        }
+    }
+
     async fn run(mut self, mut receiver: mpsc::Receiver<Message>) {
         let mut ticks = interval(FLUSH_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -276,10 +285,14 @@ impl Clerk {
         }
     }
 
-    /// Writes the periods that are over, or all; and an empty one for accounts that are measured and were idle.
+    /// Writes the periods that are over, or all; and an empty one for accounts that are measured and were idle. What the
+    /// engine cannot write now stays for later.
     async fn write_periods(&mut self, now: DateTime, all: bool) {
         if !all {
             self.add_idle(now).await;
+        }
+        if self.flushes < self.resume && !all {
+            return;
         }
         let due: Vec<Period> =
             self.periods.keys().filter(|period| all || period.is_over(now)).cloned().collect();
@@ -287,7 +300,12 @@ impl Clerk {
             let Some(sums) = self.periods.remove(&period) else { continue };
             if let Err(error) = self.write_period(&period, &sums).await {
                 tracing::error!(account = period.account, %error, "failed to write metrics");
-                self.state.analytics().dropped.fetch_add(1, Ordering::Relaxed);
+                if was_not_written(&error) && !period.is_forgotten(now) {
+                    self.periods.insert(period, sums);
+                    self.resume = self.flushes + RETRY_AFTER;
+                } else {
+                    self.state.analytics().dropped.fetch_add(1, Ordering::Relaxed);
+                }
             }
         }
     }
@@ -373,6 +391,15 @@ impl Clerk {
     }
 }
 
+/// Can metrics be written again after this error? If the outcome is not known, they might count twice.
+fn was_not_written(error: &lazuli_service::Error) -> bool {
+    use lazuli_engine::Error::{Busy, Conflict, Unavailable};
+    match error {
+        lazuli_service::Error::Engine(error) => matches!(error, Busy(_) | Conflict | Unavailable(_)),
+        lazuli_service::Error::Rejected(failure) => failure.code == ErrorCode::ServerBusy,
+    }
+}
+
 impl Drop for Clerk {
     fn drop(&mut self) {
         // A measurement can take long. The next start repeats it.
@@ -381,44 +408,4 @@ impl Drop for Clerk {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::line::LogLine;
-    use super::*;
-
-    fn record(bytes: usize) -> Record {
-        Record {
-            service: Service::Table,
-            account: "account".into(),
-            secondary: false,
-            kind: OperationKind::QueryEntities,
-            error: None,
-            auth: Auth::Key,
-            start: DateTime::STORABLE_MIN,
-            time: Duration::ZERO,
-            server_time: Duration::ZERO,
-            ingress: 0,
-            egress: 0,
-            hour_metrics: MetricsSettings::default(),
-            minute_metrics: MetricsSettings::default(),
-            line: Some(LogLine(vec!["x".repeat(bytes)])),
-        }
-    }
-
-    /// 4,096 waiting records of 48 KiB took 192 MiB.
-    #[test]
-    fn waiting_records_are_bounded_by_bytes() {
-        let analytics = Analytics::default();
-        let large = 48 * 1024;
-        for _ in 0..QUEUE_RECORDS_MAX {
-            analytics.leave(record(large), Duration::ZERO);
-        }
-        let (_, dropped) = analytics.counts();
-        let kept = QUEUE_RECORDS_MAX - usize::try_from(dropped).unwrap();
-        assert!(kept * large <= QUEUE_BYTES_MAX && (kept + 2) * large > QUEUE_BYTES_MAX, "{kept}");
-        // What is taken makes room.
-        let mut receiver = analytics.receiver.lock().unwrap().take().unwrap();
-        assert!(receiver.try_recv().is_ok());
-        analytics.leave(record(large / 2), Duration::ZERO);
-        assert_eq!(analytics.counts().1, dropped);
-    }
-}
+mod tests;

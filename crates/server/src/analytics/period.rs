@@ -13,6 +13,8 @@ use super::totals::Totals;
 
 /// How long after its end a period is written: requests that ended within it are counted a moment later.
 const LATE: Duration = Duration::from_secs(2);
+/// How long after its end a period is kept if it cannot be written.
+const RETRIED: Duration = Duration::from_secs(3600);
 
 /// The unit of time of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,8 +59,17 @@ impl Period {
 
     /// Is it over, with all requests counted?
     pub fn is_over(&self, now: DateTime) -> bool {
-        let late = self.unit.seconds() + LATE.as_secs();
-        now.ticks() >= self.start.ticks().saturating_add(late * TICKS_PER_SECOND)
+        self.ended(LATE, now)
+    }
+
+    /// Is it so long over that it is not worth another attempt? Otherwise an engine that is down would fill the memory.
+    pub fn is_forgotten(&self, now: DateTime) -> bool {
+        self.ended(RETRIED, now)
+    }
+
+    fn ended(&self, ago: Duration, now: DateTime) -> bool {
+        let seconds = self.unit.seconds() + ago.as_secs();
+        now.ticks() >= self.start.ticks().saturating_add(seconds * TICKS_PER_SECOND)
     }
 }
 
@@ -69,7 +80,7 @@ pub struct Sums {
     pub kinds: HashMap<OperationKind, Totals>,
 }
 
-/// The rows of a period, including what was written before.
+/// The rows of a period, including earlier writes.
 pub fn merged(sums: &Sums, before: &[StoredEntity]) -> Vec<MetricsRow> {
     let system = Totals::default();
     let kinds = sums.kinds.iter().map(|(kind, totals)| (format!("user;{}", kind.name()), totals));

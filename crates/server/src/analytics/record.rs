@@ -102,7 +102,7 @@ pub fn is_wanted(properties: &ServiceProperties) -> bool {
 }
 
 impl Record {
-    /// Records what the properties request; `None` if that is nothing.
+    /// Records the parts that the properties request; `None` if they request nothing.
     pub fn take(exchange: &CompletedExchange<'_>, properties: &ServiceProperties) -> Option<Self> {
         if !is_wanted(properties) {
             return None;
@@ -122,7 +122,7 @@ impl Record {
             time: *time,
             server_time: time.saturating_sub(exchange.body_time),
             ingress: (request_head + exchange.body_bytes) as u64,
-            egress: (response_head + response.body.len()) as u64,
+            egress: response_head as u64 + http::body_bytes(head.method, response),
             hour_metrics: properties.hour_metrics,
             minute_metrics: properties.minute_metrics,
             line: is_logged
@@ -213,7 +213,7 @@ fn line(
         request_head.to_string(),
         exchange.body_bytes.to_string(),
         response_head.to_string(),
-        response.body.len().to_string(),
+        http::body_bytes(head.method, response).to_string(),
         head.get("content-length").unwrap_or("0").into(),
         header("content-md5"),
         String::new(),
@@ -284,7 +284,8 @@ fn request_head_bytes(head: &Head<'_>) -> usize {
 fn response_head_bytes(response: &Response) -> usize {
     let fields: usize = response.fields.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
     let status = "HTTP/1.1 200 \r\n".len() + http::reason(response.status).len();
-    let length = "Content-Length: \r\n".len() + response.body.len().to_string().len();
+    let length = response.content_length.unwrap_or(response.body.len() as u64);
+    let length = "Content-Length: \r\n".len() + length.to_string().len();
     status + fields + length + 2
 }
 

@@ -99,9 +99,10 @@ pub fn logged(auth: Auth, error: Option<ErrorCode>, shows_codes: bool) -> String
     }
 }
 
-/// Is the request logged? Unauthenticated requests only if they are of interest.
+/// Is the request logged? Unauthenticated requests only if they are of interest: a 304 is the response to a read.
 pub fn is_logged(auth: Auth, error: Option<ErrorCode>) -> bool {
     auth != Auth::Anonymous
+        || error.is_some_and(|code| code.status() == 304)
         || matches!(
             Status::of(error),
             Status::Success
@@ -150,7 +151,9 @@ mod tests {
         for (auth, error, expected) in [
             (Auth::Anonymous, None, true),
             (Auth::Anonymous, Some(ErrorCode::AuthenticationFailed), false),
+            (Auth::Anonymous, Some(ErrorCode::BlobNotFound), false),
             (Auth::Anonymous, Some(ErrorCode::InternalError), true),
+            (Auth::Anonymous, Some(ErrorCode::NotModified), true),
             (Auth::Key, Some(ErrorCode::AuthenticationFailed), true),
         ] {
             assert_eq!(is_logged(auth, error), expected, "{auth:?} {error:?}");

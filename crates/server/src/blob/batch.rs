@@ -13,7 +13,8 @@ use lazuli_protocol::http::head::Field;
 use lazuli_protocol::http::multipart::HttpMessage;
 use lazuli_protocol::http::response::{Context, Response};
 use lazuli_protocol::{Address, Head};
-use lazuli_service::access::blob::{authorize, authorize_batch};
+use lazuli_service::access::Authorized;
+use lazuli_service::access::blob::authorize_batch;
 use lazuli_service::blob::Supply;
 use lazuli_service::{Grant, Scope};
 
@@ -128,8 +129,8 @@ impl Work<'_> {
         let Intent::Ready(operation) = intent else { return Err(ErrorCode::InvalidInput.into()) };
         let grant = self.part_grant(head, address, context).await?;
         context.version = version;
-        authorize(&grant, &operation)?;
-        let outcome = self.blobs.execute(&grant, operation, Supply::Nothing).await;
+        let authorized = Authorized::new(&grant, operation)?;
+        let outcome = self.blobs.execute(authorized, Supply::Nothing).await;
         let (outcome, _) = outcome.map_err(|error| logged(context, &error))?;
         Ok(encode::outcome(context, &wanted, &outcome))
     }

@@ -14,16 +14,15 @@ pub(crate) mod website;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lazuli_model::blob::condition::ETags;
 use lazuli_model::blob::limits::PUT_PAGE_BYTES_MAX;
 use lazuli_model::blob::operation::BlobAction;
 use lazuli_model::blob::{Operation, Outcome};
 use lazuli_model::{ErrorCode, Failure, OperationKind, Service};
 use lazuli_protocol::blob::{Intent, ResponseFormat, decode, encode, is_structured};
 use lazuli_protocol::http::timeout::timeout;
-use lazuli_service::Grant;
-use lazuli_service::access::blob::{authorize, creates_only};
-use lazuli_service::blob::{Blobs, Supply};
+use lazuli_service::access::Authorized;
+use lazuli_service::access::blob::AuthorizedHead;
+use lazuli_service::blob::{BlobReader, Blobs, Supply};
 use lazuli_service::stream::{Source, Whole};
 
 use crate::http::{Body, Reply};
@@ -66,52 +65,58 @@ impl Work<'_> {
         let is_account = |name: &str| self.state.directory.contains(name);
         let (intent, mut wanted) = decode(head, address, context.version, &is_account)?;
         note.kind = intent.kind();
-        if let Intent::Batch(container) = intent {
-            return self.run_batch(container.as_ref(), body, note).await;
-        }
-        match intent.operation() {
-            Some(Operation::GetUserDelegationKey(_)) => authorize_delegation(grant).map(drop)?,
-            Some(operation) => authorize(grant, operation)?,
-            None => {}
-        }
-        let time = timeout(address.query)?;
-        let bytes = if intent.needs_body() {
-            let max = usize::try_from(intent.body_max(context.version)).unwrap_or(usize::MAX);
-            note.receive(body.collect(max)).await?
-        } else {
-            Vec::new()
+        let (authorized, time) = match intent {
+            Intent::Batch(container) => return self.run_batch(container.as_ref(), body, note).await,
+            Intent::Ready(operation) => (Authorized::new(grant, operation)?, timeout(address.query)?),
+            Intent::Document(Operation::GetUserDelegationKey(_), _) => {
+                authorize_delegation(grant)?;
+                timeout(address.query)?;
+                let operation = self.complete(intent, &mut wanted, body, note).await?;
+                let Operation::GetUserDelegationKey(period) = operation else {
+                    return Err(ErrorCode::InternalError.into());
+                };
+                let key = self.state.delegation_key(Service::Blob, self.request, period)?;
+                let outcome = Outcome::UserDelegationKey(Box::new(key));
+                return Ok(encode::outcome(context, &wanted, &outcome).into());
+            }
+            Intent::Document(ref announced, _) => {
+                let checked = AuthorizedHead::new(grant, announced.clone())?;
+                let time = timeout(address.query)?;
+                (checked.with_body(self.complete(intent, &mut wanted, body, note).await?)?, time)
+            }
         };
-        let operation = match intent {
-            Intent::Ready(operation) => operation,
-            intent => intent.with_body(head, context.version, &bytes, &mut wanted)?,
-        };
-        drop(bytes);
-        if let Operation::GetUserDelegationKey(period) = operation {
-            let key = self.state.delegation_key(Service::Blob, self.request, period)?;
-            return Ok(encode::outcome(context, &wanted, &Outcome::UserDelegationKey(Box::new(key))).into());
-        }
-        self.execute(operation, wanted, time, body, note).await
+        self.execute(authorized, wanted, time, body, note).await
+    }
+
+    /// Reads the document that completes the operation.
+    async fn complete(
+        &self,
+        intent: Intent,
+        wanted: &mut ResponseFormat,
+        body: &mut dyn Body,
+        note: &mut Note,
+    ) -> Result<Operation, Failure> {
+        let Request { head, context, .. } = self.request;
+        let max = usize::try_from(intent.body_max(context.version)).unwrap_or(usize::MAX);
+        let bytes = note.receive(body.collect(max)).await?;
+        intent.with_body(head, context.version, &bytes, wanted)
     }
 
     async fn execute(
         &self,
-        mut operation: Operation,
+        authorized: Authorized<'_, Operation>,
         wanted: ResponseFormat,
         time: Option<Duration>,
         body: &mut dyn Body,
         note: &mut Note,
     ) -> Result<Reply, Failure> {
-        let Request { head, grant, context, .. } = self.request;
-        // Until the response is encoded.
-        let _room = self.state.room_to_build(cost::build_bytes(&operation)).await?;
-        let kind = operation.kind();
-        let has_content = streams(&operation) || kind == OperationKind::GetBlob;
-        let is_structured = has_content && is_structured(head)?;
-        let must_be_new = creates_only(grant, kind);
-        if must_be_new && let Operation::Blob(request) = &mut operation {
-            request.conditions.if_none_match = Some(ETags::Any);
-        }
-        let done = match streams(&operation) {
+        let Request { head, context, .. } = self.request;
+        // Held until the response is encoded.
+        let _room = self.state.room_to_build(cost::build_bytes(authorized.operation())).await?;
+        let kind = authorized.operation().kind();
+        let streams = streams(authorized.operation());
+        let is_structured = (streams || kind == OperationKind::GetBlob) && is_structured(head)?;
+        let done = match streams {
             // Pages become rows, so they are all in memory at the same time, within the budget of all bodies.
             true if kind == OperationKind::PutPage => {
                 let max = usize::try_from(PUT_PAGE_BYTES_MAX).unwrap_or(usize::MAX);
@@ -126,7 +131,7 @@ impl Work<'_> {
                     }
                     false => &mut source,
                 };
-                let done = self.blobs.execute(grant, operation, Supply::Body(source)).await;
+                let done = self.blobs.execute(authorized, Supply::Body(source)).await;
                 done.map_err(|error| logged(context, &error))
             }
             true => {
@@ -142,7 +147,7 @@ impl Work<'_> {
                 };
                 let done = tokio::select! {
                     biased;
-                    done = self.blobs.execute(grant, operation, Supply::Body(supply)) => {
+                    done = self.blobs.execute(authorized, Supply::Body(supply)) => {
                         done.map_err(|error| logged(context, &error))
                     }
                     () = overdue.passed() => Err(ErrorCode::OperationTimedOut.into()),
@@ -150,12 +155,9 @@ impl Work<'_> {
                 note.body_bytes = source.bytes();
                 done
             }
-            false => self.without_body(operation, time).await,
+            false => self.without_body(authorized, time).await,
         };
-        let (outcome, reader) = done.map_err(|failure| match failure.code {
-            ErrorCode::BlobAlreadyExists if must_be_new => ErrorCode::UnauthorizedBlobOverwrite.into(),
-            _ => failure,
-        })?;
+        let (outcome, reader) = done?;
         let turn = self.state.turn_to_encode(cost::is_large(&outcome)).await;
         let response = encode::outcome(context, &wanted, &outcome);
         drop((outcome, turn));
@@ -170,23 +172,24 @@ impl Work<'_> {
     /// limit.
     async fn without_body(
         &self,
-        operation: Operation,
+        authorized: Authorized<'_, Operation>,
         time: Option<Duration>,
-    ) -> Result<(Outcome, Option<lazuli_service::blob::BlobReader>), Failure> {
-        let Request { grant, context, .. } = self.request;
-        if let Some(source) = source::of(&operation) {
-            let supply = self.supply(&operation, source).await?;
-            let done = self.blobs.execute(grant, operation, supply).await;
+    ) -> Result<(Outcome, Option<BlobReader>), Failure> {
+        let Request { context, .. } = self.request;
+        if let Some(source) = source::of(authorized.operation()) {
+            let supply = self.supply(authorized.operation(), source).await?;
+            let done = self.blobs.execute(authorized, supply).await;
             return done.map_err(|error| logged(context, &error));
         }
         let longest = self.state.config.limits.request_time_max;
         let time = time.map_or(longest, |wanted| wanted.min(longest));
-        if changes_catalog(operation.kind()) {
-            let (blobs, grant): (Blobs, Grant) = (self.blobs.clone(), grant.clone());
-            let work = async move { blobs.execute(&grant, operation, Supply::Nothing).await };
-            return self.state.within(context, time, self.state.detached(work)).await;
+        if changes_catalog(authorized.operation().kind()) {
+            let (blobs, detached) = (self.blobs.clone(), authorized.detach());
+            let work = async move { blobs.execute_detached(detached).await };
+            let outcome = self.state.within(context, time, self.state.detached(work)).await?;
+            return Ok((outcome, None));
         }
-        self.state.within(context, time, self.blobs.execute(grant, operation, Supply::Nothing)).await
+        self.state.within(context, time, self.blobs.execute(authorized, Supply::Nothing)).await
     }
 }
 

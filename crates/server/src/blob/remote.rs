@@ -13,10 +13,9 @@ use lazuli_model::blob::properties::Md5;
 use lazuli_model::blob::protection::CustomerKey;
 use lazuli_model::blob::write::TagOption;
 use lazuli_model::blob::{BlobKind, ByteRange, ContentHeaders, Operation, Tags};
-use lazuli_model::{DateTime, ErrorCode, Failure, Metadata, OperationKind};
-use lazuli_protocol::blob::limits::check_body;
+use lazuli_model::{DateTime, ErrorCode, Failure, Metadata};
+use lazuli_protocol::Head;
 use lazuli_protocol::blob::tags;
-use lazuli_protocol::{ApiVersion, Head};
 use lazuli_service::blob::{Fetch, Opener, Opening, Remote, Supply};
 use lazuli_service::stream::{NextChunk, Source};
 
@@ -50,8 +49,6 @@ struct Away {
     key: Option<CustomerKey>,
     conditions: Vec<(&'static str, String)>,
     range: Option<ByteRange>,
-    /// The operation whose limit applies to the length.
-    limit: Option<(OperationKind, ApiVersion)>,
     /// Is it for Copy Blob, which reports unmet conditions differently?
     is_copy: bool,
     copies_tags: bool,
@@ -73,15 +70,14 @@ impl Work<'_> {
             let why = "A bearer token or a key is sent to a copy source over https only.";
             return Err(Failure::new(ErrorCode::CopySourceForbidden, why));
         }
-        let version = self.request.context.version;
         let Operation::Blob(request) = operation else { return Err(ErrorCode::NotImplemented.into()) };
-        let (limit, tags) = match &request.action {
-            BlobAction::Copy(copy) => (None, copy.tag_option),
-            BlobAction::PutBlobFromUrl(put) => (Some(OperationKind::PutBlob), put.tags),
-            BlobAction::PutBlockFromUrl(..) => (Some(OperationKind::PutBlock), TagOption::Replace),
-            BlobAction::AppendBlockFromUrl(..) => (Some(OperationKind::AppendBlock), TagOption::Replace),
-            BlobAction::PutPageFromUrl(..) => (Some(OperationKind::PutPage), TagOption::Replace),
-            BlobAction::IncrementalCopy(_) => (None, TagOption::Replace),
+        let tags = match &request.action {
+            BlobAction::Copy(copy) => copy.tag_option,
+            BlobAction::PutBlobFromUrl(put) => put.tags,
+            BlobAction::PutBlockFromUrl(..)
+            | BlobAction::AppendBlockFromUrl(..)
+            | BlobAction::PutPageFromUrl(..)
+            | BlobAction::IncrementalCopy(_) => TagOption::Replace,
             _ => return Err(ErrorCode::NotImplemented.into()),
         };
         Ok(Supply::Remote(Box::new(Away {
@@ -91,7 +87,6 @@ impl Work<'_> {
             key: source.key.clone(),
             conditions: conditions_of(&self.request.head),
             range: source.range,
-            limit: limit.map(|kind| (kind, version)),
             is_copy: match &request.action {
                 BlobAction::Copy(copy) => !copy.is_sync,
                 action => matches!(action, BlobAction::IncrementalCopy(_)),
@@ -133,7 +128,6 @@ impl Fetch for Background {
                 key: None,
                 conditions: etag.map(|etag| (IF_MATCH, etag.to_owned())).into_iter().collect(),
                 range: None,
-                limit: None,
                 is_copy: true,
                 copies_tags: false,
             };
@@ -160,9 +154,6 @@ impl Away {
         let unusable =
             || Failure::new(ErrorCode::CopySourceUnusable, "The copy source does not announce its length.");
         let length = response.length.ok_or_else(unusable)?;
-        if let Some((kind, version)) = self.limit {
-            check_body(kind, version, length)?;
-        }
         let tags = if self.copies_tags { self.tags().await? } else { Tags::default() };
         Ok(remote(response, length, self.range.is_none(), tags))
     }

@@ -5,14 +5,14 @@
 //! another server is fetched if the operator allows its host: see [`remote`](super::remote).
 
 use lazuli_model::blob::Operation;
+use lazuli_model::blob::container::PublicAccess;
 use lazuli_model::blob::copy::{CopySource, SourceBlob, unreadable_source};
-use lazuli_model::blob::operation::{BlobAction, BlobRequest, GetBlob};
-use lazuli_model::blob::{Conditions, container::PublicAccess};
+use lazuli_model::blob::operation::BlobAction;
 use lazuli_model::{ErrorCode, Failure, Service};
 use lazuli_protocol::auth::sas::{Caller, Token};
 use lazuli_protocol::http::head::Field;
 use lazuli_protocol::{Address, ApiVersion, Head};
-use lazuli_service::access::blob::authorize;
+use lazuli_service::access::blob::AuthorizedSource;
 use lazuli_service::blob::Supply;
 use lazuli_service::{Grant, Scope};
 
@@ -47,23 +47,14 @@ impl Work<'_> {
             if matches!(&request.action, BlobAction::Copy(copy) if !copy.is_sync)
                 || matches!(request.action, BlobAction::IncrementalCopy(_)));
         let grant = self.source_grant(source, blob, is_async).await?;
-        let read = Operation::Blob(Box::new(BlobRequest {
-            container: blob.container.clone(),
-            blob: blob.blob.clone(),
-            revision: blob.revision,
-            lease: None,
-            conditions: Conditions::default(),
-            encryption: Default::default(),
-            action: BlobAction::Get(GetBlob::default()),
-        }));
-        authorize(&grant, &read).map_err(|failure| {
+        let authorized = AuthorizedSource::new(grant, blob.clone()).map_err(|failure| {
             let code = match failure.code.status() {
                 404 => ErrorCode::CopySourceNotFound,
                 _ => ErrorCode::CopySourceForbidden,
             };
             unreadable_source(code, &failure)
         })?;
-        Ok(Supply::Local(grant))
+        Ok(Supply::Local(Box::new(authorized)))
     }
 
     /// Is the source on this server? Another host name counts if only its account label differs.

@@ -86,7 +86,7 @@ impl Source for BodySource<'_> {
             let piece = self.body.next().await;
             self.bytes += piece.as_ref().ok().and_then(Option::as_ref).map_or(0, Bytes::len);
             self.turn.send_replace(Turn::Server(Instant::now(), self.bytes));
-            piece
+            Ok(piece?)
         })
     }
 }

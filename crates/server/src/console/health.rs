@@ -49,7 +49,7 @@ impl Console {
                 let slow: Vec<Value> = slow.iter().map(described).collect();
                 json_response(&json!({ "metrics": text, "slow": slow }))
             }
-            Ok(_) => guard::plain(403, "only a key of the account opens this page"),
+            Ok(_) => guard::plain(403, "this page requires a key of the account"),
             Err(failure) => {
                 let response = reject(SIGNED_AS, &context, Some(&head), &failure);
                 finish(SIGNED_AS, response, &context, &head)

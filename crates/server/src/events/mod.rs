@@ -15,6 +15,7 @@ use lazuli_model::queue::{Operation, QueueName};
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{ErrorCode, Metadata};
 use lazuli_protocol::blob::event::encode;
+use lazuli_service::access::Authorized;
 use lazuli_service::blob::{EnabledFor, EventBatch, Events};
 use lazuli_service::{Error, Grant};
 use serde_json::{Value, json};
@@ -103,9 +104,11 @@ impl Courier {
     }
 
     async fn deliver(&self, batch: EventBatch) -> Result<(), String> {
-        for event in &batch.events {
+        for (count, event) in batch.events.iter().enumerate() {
             if let Err(why) = self.send(event).await {
-                self.events.failed(&batch);
+                if let Err(error) = self.events.failed(&batch, count).await {
+                    tracing::warn!(%error, count, "failed to forget delivered events; they are sent again");
+                }
                 return Err(why);
             }
         }
@@ -117,7 +120,10 @@ impl Courier {
         let directory = self.state.directory();
         let is_home = |account: &String| directory.home(account).is_some_and(|home| *home == *event.home);
         let Some(account) = directory.names().into_iter().find(is_home) else {
-            tracing::info!(container = event.container, "dropped an event of an account that is gone");
+            tracing::info!(
+                container = event.container,
+                "dropped an event of an account that no longer exists"
+            );
             return Ok(());
         };
         if !self.accounts.applies_to(&account) {
@@ -150,15 +156,17 @@ impl Courier {
             ttl: Some(MESSAGE_SECONDS),
         };
         let service = &self.state.service;
-        match service.execute_queue(&grant, put()).await {
+        let execute = async |operation| service.execute_queue(Authorized::new(&grant, operation)?).await;
+        match execute(put()).await {
             Err(Error::Rejected(failure)) if failure.code == ErrorCode::QueueNotFound => {}
             done => return done.map(drop).map_err(|error| error.to_string()),
         }
-        let (own, name, home) = (service.clone(), name.clone(), grant.clone());
-        let create =
-            async move { own.execute_queue(&home, Operation::CreateQueue(name, Metadata::default())).await };
-        self.state.detached(create).await.map_err(|error| error.to_string())?;
-        service.execute_queue(&grant, put()).await.map(drop).map_err(|error| error.to_string())
+        let create = Authorized::new(&grant, Operation::CreateQueue(name.clone(), Metadata::default()));
+        let create = create.map_err(|failure| failure.message.into_owned())?.detach();
+        let own = service.clone();
+        let work = async move { own.execute_queue_detached(create).await };
+        self.state.detached(work).await.map_err(|error| error.to_string())?;
+        execute(put()).await.map(drop).map_err(|error| error.to_string())
     }
 }
 

@@ -20,7 +20,7 @@ use super::head::{Framing, RequestHead};
 use super::progress::Deadline;
 use crate::Limits;
 
-const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Longest piece of a streamed body. While the budget is short, pieces are as long as the free part of it.
 pub const CHUNK_BYTES: usize = 256 * 1024;
 /// What a streamed body claims of the budget: the piece that is being filled and the one before it.
@@ -99,7 +99,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
         (left <= self.connection.input.len().min(Limits::BODY_BYTES_FREE)).then_some(left)
     }
 
-    /// Copies bytes out of the buffer: what is read may be kept longer than the buffer.
+    /// Copies bytes out of the buffer, since callers may keep them longer than the buffer.
     fn take<T>(&mut self, bytes: usize, copy: impl FnOnce(&[u8]) -> T) -> T {
         let taken = copy(&self.connection.input[..bytes]);
         self.connection.input.advance(bytes);
@@ -125,11 +125,11 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
                 if !self.budget.has_room(length) {
                     return Err(rejection(ErrorCode::ServerBusy));
                 }
-                self.go_on().await?;
+                self.send_continue().await?;
                 self.read_length(length).await
             }
             Framing::Chunked => {
-                self.go_on().await?;
+                self.send_continue().await?;
                 self.read_chunks(max).await
             }
         }
@@ -140,15 +140,15 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
     }
 
     /// Tells a waiting client to send the body. A client that reads no responses may not even read this one.
-    async fn go_on(&mut self) -> Result<(), Failure> {
+    async fn send_continue(&mut self) -> Result<(), Failure> {
         let end = self.deadline().end();
         if std::mem::take(&mut self.waiting) {
             let stream = &mut self.connection.stream;
             let sent = async {
-                stream.write_all(GO_ON).await?;
+                stream.write_all(CONTINUE).await?;
                 stream.flush().await
             };
-            arrived(timeout_at(end, sent).await.map(|sent| sent.map(|()| GO_ON.len())))?;
+            arrived(timeout_at(end, sent).await.map(|sent| sent.map(|()| CONTINUE.len())))?;
         }
         Ok(())
     }
@@ -156,7 +156,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
     async fn read_length(&mut self, length: usize) -> Result<Vec<u8>, Failure> {
         let mut body = Vec::new();
         while body.len() < length {
-            // Memory use follows what has arrived, not what was announced.
+            // Memory use depends on the bytes that have arrived, not on the announced length.
             if body.len() == body.capacity() {
                 let more = body.len().max(Limits::BODY_BYTES_FREE).min(length - body.len());
                 self.reserve(body.len() + more)?;
@@ -231,7 +231,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
                     Read::Partly(Partly::Chunked(Box::new(Chunked::new(self.limits.streamed_bytes_max))))
                 }
             };
-            self.go_on().await?;
+            self.send_continue().await?;
         } else if let Some(deadline) = &mut self.deadline {
             // The server, not the client, used the time since the last piece.
             deadline.restart();
@@ -247,7 +247,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
         }
     }
 
-    /// The length of the next piece: a whole chunk if the budget allows it, else what is free.
+    /// The length of the next piece: a whole chunk if the budget allows it, else the free part of the budget.
     fn piece_bytes(&mut self) -> usize {
         if self.claim.is_none() {
             self.claim = self.budget.claim(WINDOW_BYTES);
@@ -308,7 +308,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Body for SocketBody<'_, S> {
         if matches!(self.framing, Framing::Length(length) if length > max as u64) {
             return Reading::ready(Err(rejection(ErrorCode::RequestBodyTooLarge)));
         }
-        // What is larger than all the memory for requests could never be read.
+        // A body larger than the whole budget could never be read.
         let all = self.budget.bytes();
         if matches!(self.framing, Framing::Length(length) if length > all as u64) {
             return Reading::ready(Err(larger_than_memory(all)));

@@ -25,4 +25,4 @@ pub use head::{Framing, HeadError, RequestHead, find_head_end};
 pub(crate) use progress::Deadline;
 pub use progress::PROGRESS_BYTES_MIN;
 pub use ready::ReadyBody;
-pub use write::reason;
+pub use write::{body_bytes, reason};

@@ -6,7 +6,7 @@ use lazuli_protocol::Response;
 use memchr::memchr2;
 
 /// Bodies up to this size are copied after their head; larger ones are sent from where they are, in the same system call.
-/// With a usual head, what is copied fits into the buffer that an idle connection keeps.
+/// With a usual head, the copied bytes fit into the buffer that an idle connection keeps.
 pub const BODY_BYTES_COPIED_MAX: usize = 2 * 1024;
 
 /// Length that few heads exceed.
@@ -49,6 +49,12 @@ pub fn head(out: &mut Vec<u8>, response: &Response, ending: Ending) {
         field(out, "Connection", b"keep-alive");
     }
     out.extend_from_slice(b"\r\n");
+}
+
+/// Bytes of the body that a response to this method has, streamed or not.
+pub fn body_bytes(method: &str, response: &Response) -> u64 {
+    let is_empty = method == "HEAD" || response.status == 304;
+    if is_empty { 0 } else { response.content_length.unwrap_or(response.body.len() as u64) }
 }
 
 fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {

@@ -1,4 +1,4 @@
-//! All metrics, in the text format. docs/operate.md says what each family means to an operator.
+//! All metrics, in the text format. docs/operate.md explains each family for operators.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use lazuli_service::usage::{QueueCounts, QueueUsage, TableCounts, TableUsage};
 
 use super::text::Text;
 use super::{Exceeded, ServerMetrics, process};
-use crate::memory;
+use crate::memory::{self, AllocatedBytes};
 use crate::state::State;
 
 /// The label for tables, partitions and queues that are not listed separately.
@@ -51,7 +51,7 @@ pub async fn render(state: &State, view: View<'_>) -> String {
     metrics.render_queries(&mut text);
     metrics.render_traffic(&mut text);
     let (records, dropped) = state.analytics().counts();
-    text.counter("lazuli_analytics_records_total", "Requests taken for the logs and metrics of accounts.")
+    text.counter("lazuli_analytics_records_total", "Requests recorded for the logs and metrics of accounts.")
         .sample(&[], records);
     text.counter(
         "lazuli_analytics_dropped_total",
@@ -65,8 +65,15 @@ pub async fn render(state: &State, view: View<'_>) -> String {
         text.metric("lazuli_", &metric);
     }
     let most = memory::bytes_max(&state.config.limits, &**state.service().engine());
-    text.gauge("lazuli_memory_max_bytes", "Upper bound of the memory that clients can make the server take.")
+    text.gauge("lazuli_memory_max_bytes", "Upper bound of the memory that clients can make the server use.")
         .sample(&[], most);
+    if let Some(count) = state.config.allocated {
+        let AllocatedBytes { live, peak } = count();
+        text.gauge("lazuli_allocated_bytes", "Allocated memory, in a build that counts it.")
+            .sample(&[], live);
+        text.gauge("lazuli_allocated_peak_bytes", "The most memory that was allocated at a time.")
+            .sample(&[], peak);
+    }
     // Through the health check, which has a timeout, so that a stalled engine does not delay the other metrics.
     render_engine(&mut text, state.health.check().await.into_status());
     process::render(&mut text, metrics.started_at);
@@ -144,15 +151,15 @@ impl ServerMetrics {
     }
 
     fn render_traffic(&self, text: &mut Text) {
-        let (opened, open, turned_away) = self.traffic.connections();
+        let (opened, open, rejected) = self.traffic.connections();
         let (received, sent) = self.traffic.bytes();
         text.counter("lazuli_connections_total", "Connections accepted.").sample(&[], opened);
         text.gauge("lazuli_connections_open", "Connections open.").sample(&[], open);
         text.counter(
-            "lazuli_connections_refused_total",
+            "lazuli_connections_rejected_total",
             "Connections rejected because the limit was reached.",
         )
-        .sample(&[], turned_away);
+        .sample(&[], rejected);
         text.counter("lazuli_received_bytes_total", "Bytes received, after TLS.").sample(&[], received);
         text.counter("lazuli_sent_bytes_total", "Bytes sent, before TLS.").sample(&[], sent);
     }

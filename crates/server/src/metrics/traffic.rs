@@ -1,4 +1,4 @@
-//! Connections, and what goes through them.
+//! Connections and their traffic.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,13 +9,13 @@ use std::task::{Context, Poll, ready};
 use lazuli_service::shard::Sharded;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Connections, and what goes through them.
+/// Connections and their traffic.
 #[derive(Debug, Default)]
 pub struct Traffic {
     bytes: Sharded<Bytes>,
     opened: AtomicU64,
     closed: AtomicU64,
-    turned_away: AtomicU64,
+    rejected: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -26,15 +26,15 @@ struct Bytes {
 
 impl Traffic {
     /// Counts a connection that was rejected because of the limit.
-    pub fn turned_away(&self) {
-        self.turned_away.fetch_add(1, Ordering::Relaxed);
+    pub fn rejected(&self) {
+        self.rejected.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Connections accepted in total, open now, and rejected.
     pub fn connections(&self) -> (u64, u64, u64) {
         let closed = self.closed.load(Ordering::Acquire);
         let opened = self.opened.load(Ordering::Acquire);
-        (opened, opened.saturating_sub(closed), self.turned_away.load(Ordering::Relaxed))
+        (opened, opened.saturating_sub(closed), self.rejected.load(Ordering::Relaxed))
     }
 
     /// Bytes received and sent.
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(traffic.bytes(), (5, 8 + sent as u64));
         assert_eq!(traffic.connections(), (1, 1, 0));
         drop(counted);
-        traffic.turned_away();
+        traffic.rejected();
         assert_eq!(traffic.connections(), (1, 0, 1));
     }
 }

@@ -8,6 +8,7 @@ use lazuli_protocol::Head;
 use lazuli_protocol::http::response::{Context, Response};
 
 use super::note::Note;
+use crate::http;
 
 /// Writes the line. QY-22: it includes the plan class of a query, so that table scans stand out.
 pub fn write(
@@ -30,7 +31,7 @@ pub fn write(
         plan = note.effort.map_or("-", |effort| effort.class.name()),
         rows_read = note.effort.map_or(0, |effort| effort.rows_read),
         rows = note.rows_returned,
-        bytes = response.body.len(),
+        bytes = http::body_bytes(head.method, response),
         micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX),
         client = %peer,
     );

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use lazuli_model::queue::limits::MESSAGE_BYTES_MAX;
 use lazuli_model::queue::{Operation, Outcome};
-use lazuli_model::{ErrorCode, Failure, OperationKind, Service};
+use lazuli_model::{ErrorCode, Failure, Service};
 use lazuli_protocol::error;
-use lazuli_protocol::http::response::Response;
+use lazuli_protocol::http::response::{Context, Response};
 use lazuli_protocol::http::timeout::timeout;
-use lazuli_protocol::queue::{decode, encode};
+use lazuli_protocol::queue::{Intent, decode, encode};
 use lazuli_service::Services;
-use lazuli_service::access::queue::authorize;
+use lazuli_service::access::Authorized;
+use lazuli_service::access::queue::AuthorizedHead;
 
 use crate::http::Body;
 use crate::memory::{MESSAGE_BYTES, PAGE_BYTES};
@@ -49,41 +50,51 @@ async fn run(
     let (intent, wanted) = decode(head, address, context.version)?;
     let kind = intent.kind();
     note.kind = kind;
-    if kind == OperationKind::GetQueueUserDelegationKey {
-        authorize_delegation(grant)?;
-    } else {
-        authorize(grant, kind, intent.queue())?;
-    }
-    let bytes = match intent.needs_body() {
-        true => {
-            let read = note.receive(body.collect(intent.body_max())).await;
-            read.map_err(|failure| match failure.code {
-                ErrorCode::RequestBodyTooLarge => intent.body_too_large(),
-                _ => failure,
-            })?
+    let authorized = match intent {
+        Intent::Ready(operation) => Authorized::new(grant, operation)?,
+        Intent::Document(Operation::GetUserDelegationKey(_)) => {
+            authorize_delegation(grant)?;
+            let operation = complete(intent, context, body, note).await?;
+            let Operation::GetUserDelegationKey(period) = operation else {
+                return Err(ErrorCode::InternalError.into());
+            };
+            let key = state.delegation_key(Service::Queue, request, period)?;
+            return Ok(encode::outcome(context, &wanted, &Outcome::UserDelegationKey(Box::new(key))));
         }
-        false => Vec::new(),
+        Intent::Document(_) => {
+            let head = AuthorizedHead::new(grant, intent.operation().clone())?;
+            head.with_body(complete(intent, context, body, note).await?)?
+        }
     };
-    let operation = intent.with_body(context.version, &bytes)?;
-    drop(bytes);
-    if let Operation::GetUserDelegationKey(period) = operation {
-        let key = state.delegation_key(Service::Queue, request, period)?;
-        return Ok(encode::outcome(context, &wanted, &Outcome::UserDelegationKey(Box::new(key))));
-    }
-    // Until the response is encoded.
-    let _room = state.room_to_build(build_bytes(&operation)).await?;
+    // Held until the response is encoded.
+    let _room = state.room_to_build(build_bytes(authorized.operation())).await?;
     let longest = state.config.limits.request_time_max;
     let time = timeout(address.query)?.map_or(longest, |wanted| wanted.min(longest));
     let work = async {
         if !Services::changes_queue_catalog(kind) {
-            return state.service.execute_queue(grant, operation).await;
+            return state.service.execute_queue(authorized).await;
         }
-        let (service, grant) = (Arc::clone(&state.service), grant.clone());
-        Box::pin(state.detached(async move { service.execute_queue(&grant, operation).await })).await
+        let (service, detached) = (Arc::clone(&state.service), authorized.detach());
+        Box::pin(state.detached(async move { service.execute_queue_detached(detached).await })).await
     };
     let outcome = state.within(context, time, work).await?;
     let _turn = state.turn_to_encode(is_large(&outcome)).await;
     Ok(encode::outcome(context, &wanted, &outcome))
+}
+
+/// Reads the body that completes the operation.
+async fn complete(
+    intent: Intent,
+    context: &Context,
+    body: &mut dyn Body,
+    note: &mut Note,
+) -> Result<Operation, Failure> {
+    let read = note.receive(body.collect(intent.body_max())).await;
+    let bytes = read.map_err(|failure| match failure.code {
+        ErrorCode::RequestBodyTooLarge => intent.body_too_large(),
+        _ => failure,
+    })?;
+    intent.with_body(context.version, &bytes)
 }
 
 /// The memory that an operation takes besides its body; see [`crate::memory`].

@@ -3,18 +3,19 @@
 //! A request with several faults is rejected for the first of them in this order:
 //!
 //! 1. the path names a table that the grant has nothing to do with: `AuthorizationFailure`
-//! 2. the path names no resource: what is wrong with it
+//! 2. the path names no resource: the error of the path
 //! 3. permissions for the operation that the head names
 //! 4. format, headers and query options, `timeout` included
 //! 5. the body: length, size, syntax, content
-//! 6. permissions for what the body says
-//! 7. rate of the partition; for operations that speak XML, `timeout`
+//! 6. permissions for the key or name in the body
+//! 7. request rate of the partition; for operations that speak XML, `timeout`
 //! 8. the operation itself
 //!
-//! A missing table comes before every fault of steps 2, 4, 5 and 7 that is a 400. Operations that speak XML (`comp`,
-//! `restype`) go through the same steps without format negotiation; a batch reports the faults of its operations
-//! inside the response. Path, kind, format and intent are decoded once ([`Decoded`]), and permissions are checked once:
-//! step 6 adds to step 3 only what the body says, and the service takes an operation that passed both ([`Authorized`]).
+//! A missing table is reported before every 400 of steps 2, 4, 5 and 7. Operations that speak XML (`comp`,
+//! `restype`) go through the same steps without format negotiation; a batch reports the faults of its operations inside
+//! the response. Path, kind, format and intent are decoded once ([`Decoded`]), and permissions are checked once: step 6
+//! adds to step 3 only the parts that the body names, and the service takes an operation that passed both
+//! ([`Authorized`]).
 
 mod encode;
 mod order;
@@ -31,8 +32,9 @@ use lazuli_protocol::table::batch::{self, BatchPlan};
 use lazuli_protocol::table::decode::{self, Intent};
 use lazuli_protocol::table::response_format::ResponseFormat;
 use lazuli_protocol::table::{self, Resource, error, xml};
+use lazuli_service::access::Authorized;
 use lazuli_service::access::table::{
-    AnnouncedOperation, Authorized, AuthorizedHead, authorize_announced, authorize_batch,
+    AnnouncedOperation, AuthorizedHead, authorize_announced, authorize_batch,
 };
 
 use crate::http::Body;
@@ -231,7 +233,11 @@ impl Work<'_> {
     }
 
     /// A change of cached records must not be cancelled midway.
-    async fn carry_out(&self, authorized: Authorized<'_>, time: Duration) -> lazuli_service::Result<Outcome> {
+    async fn carry_out(
+        &self,
+        authorized: Authorized<'_, Operation>,
+        time: Duration,
+    ) -> lazuli_service::Result<Outcome> {
         let changes_cached = matches!(
             authorized.operation(),
             Operation::CreateTable(_)
@@ -258,7 +264,7 @@ impl Work<'_> {
             Ok(false) => Failure { index: index.map(|_| 0), ..ErrorCode::TableNotFound.into() },
             Ok(true) => failure,
             Err(error) => {
-                tracing::warn!(%error, "failed to look up a table; reporting the other error");
+                tracing::warn!(%error, "failed to check whether the table exists; returning the request's first error");
                 failure
             }
         }

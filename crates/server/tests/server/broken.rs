@@ -11,7 +11,7 @@ use lazuli_conformance::{
 use lazuli_engine::Clock;
 use lazuli_engine::memory::Memory;
 use lazuli_probe::blocking::Client;
-use lazuli_server::accounts::{DEVELOPMENT_KEY, GivenAccount};
+use lazuli_server::accounts::{ConfiguredAccount, DEVELOPMENT_KEY};
 use lazuli_server::{Config, Service};
 
 /// An account whose key is not public: some transcripts play web pages, which may not use a public key.
@@ -34,7 +34,7 @@ enum Fault {
     Hears(&'static str, Option<&'static str>),
     /// A query option is not honoured.
     Ignores(&'static str),
-    /// The second verb means what the first one should.
+    /// The first verb is handled as the second one.
     Verb(&'static str, &'static str),
     /// Bodies are always asked for with `100 Continue`.
     Continues,
@@ -221,7 +221,7 @@ async fn check(service: Service, faults: &'static [(Fault, &'static str)]) {
     let any_port = ([127, 0, 0, 1], 0).into();
     let mut config = Config::new(any_port);
     config.listen = config.listen.on(Service::Queue, any_port).on(Service::Blob, any_port);
-    let accounts = vec![GivenAccount { name: ACCOUNT.into(), ..GivenAccount::development() }];
+    let accounts = vec![ConfiguredAccount { name: ACCOUNT.into(), ..ConfiguredAccount::development() }];
     let engine = Arc::new(Memory::new(Clock::system()));
     let server = lazuli_server::start(config, engine, accounts).await.unwrap();
     let address = server.listen.get(service).unwrap();

@@ -1,4 +1,5 @@
-//! Responses that are being built share one amount of memory, whatever their service; see `lazuli_server::memory`.
+//! Responses that are being built share one amount of memory, whatever their service, and decoded batches another; see
+//! `lazuli_server::memory`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,6 +11,7 @@ use lazuli_server::http::ReadyBody;
 use lazuli_server::{Endpoint, Limits};
 
 use crate::stuck::Stuck;
+use crate::support::{self, Server};
 use crate::uploads::{endpoint_of, send};
 
 const ACCOUNT: &str = "/devstoreaccount1";
@@ -95,4 +97,41 @@ async fn an_invalid_timeout_is_rejected_by_every_service() {
             assert_eq!((status, error), (expected, code), "{service:?} {timeout}");
         }
     }
+}
+
+/// A batch of 100 entities with 252 properties, which are small on the wire.
+fn wide_batch(partition: usize) -> support::Request {
+    let properties: String = (0..252).map(|n| format!(",\"p{n}\":1")).collect();
+    let part = |row: usize| {
+        format!(
+            "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPOST http://127.0.0.1/devstoreaccount1/wide HTTP/1.1\r\nContent-Type: application/json\r\nPrefer: return-no-content\r\n\r\n{{\"PartitionKey\":\"{partition}\",\"RowKey\":\"{row}\"{properties}}}\r\n"
+        )
+    };
+    let parts: String = (0..100).map(part).collect();
+    let body = format!("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n{parts}--c--\r\n--b--\r\n");
+    support::Request::post("/$batch", &body).set("Content-Type", "multipart/mixed; boundary=b")
+}
+
+/// Finding 7 of the security review: 900 connections with such batches took 1,650 MiB against a bound of 940 MiB, since only
+/// their bodies were counted.
+#[test]
+fn finding_7_decoded_batches_are_counted() {
+    let engine = Stuck::new();
+    let limits = Limits { bodies_bytes_max: 8 * MIB, ..Limits::default() };
+    let server = Server::over(engine.clone(), |config| config.limits = limits);
+    server.create_table("wide");
+    assert_eq!(server.connect().ask(&wide_batch(0)).status, 202, "one has room");
+    engine.before.store(true, Ordering::SeqCst);
+    let bytes = wide_batch(0).body().len();
+    // As many as there is room for if a decoded batch takes four times its body, besides the body.
+    let fitting = limits.bodies_bytes_max / (5 * bytes);
+    let mut clients: Vec<_> = (0..fitting).map(|_| server.connect()).collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.send_request(&wide_batch(number));
+    }
+    engine.wait_for_changes(fitting);
+    assert!(fitting > 1 && (fitting + 1) * bytes < limits.bodies_bytes_max / 2, "the bodies alone have room");
+    let response = server.connect().ask(&wide_batch(fitting));
+    assert_eq!((response.status, response.code()), (503, "ServerBusy"));
+    assert_eq!(server.connect().ask(&support::Request::point("wide", "r")).status, 404);
 }

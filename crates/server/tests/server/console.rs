@@ -15,7 +15,7 @@ use crate::support::{Client, HANG, Request, Server, TestResponse};
 fn server(is_read_only: bool) -> Server {
     Server::with_config(|config| {
         let address = (Ipv4Addr::LOCALHOST, 0).into();
-        config.console = Some(ConsoleSettings { address, yields: false, is_read_only });
+        config.console = Some(ConsoleSettings { address, may_use_other_port: false, is_read_only });
         config.listen = config.listen.on(Service::Queue, address);
     })
 }

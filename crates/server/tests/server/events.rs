@@ -12,7 +12,7 @@ use lazuli_model::Service;
 use lazuli_probe::blocking::Connection;
 use lazuli_probe::{Request, Response, Signer};
 use lazuli_protocol::auth::AccountKey;
-use lazuli_server::accounts::{DEVELOPMENT_KEY, GivenAccount};
+use lazuli_server::accounts::{ConfiguredAccount, DEVELOPMENT_KEY};
 use lazuli_server::clock;
 use lazuli_server::config::AdminPort;
 use lazuli_store::{Options, Store};
@@ -28,7 +28,7 @@ fn start(engine: Option<Arc<dyn Engine>>, target: &str) -> Server {
 
 /// A server with three accounts, which all have the key of the development account.
 fn start_with(engine: Arc<dyn Engine>, targets: &[&str]) -> Server {
-    let named = |name: &str| GivenAccount { name: name.into(), ..GivenAccount::development() };
+    let named = |name: &str| ConfiguredAccount { name: name.into(), ..ConfiguredAccount::development() };
     Server::serving([ACCOUNT, "blog", "quiet"].map(named).into(), engine, |config| {
         for service in [Service::Blob, Service::Queue] {
             config.listen = config.listen.on(service, (Ipv4Addr::LOCALHOST, 0).into());

@@ -2,7 +2,7 @@
 
 use crate::support::{Client, Request, Server};
 
-const GO_ON: &str = "HTTP/1.1 100 Continue\r\n\r\n";
+const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
 
 fn waiting_insert(table: &str, row: &str) -> Request {
     Request::insert(table, row).with("Expect", "100-continue")
@@ -25,8 +25,8 @@ fn the_client_gets_a_100() {
     for row in ["a", "b", "c"] {
         let request = waiting_insert("expect", row);
         client.send(request.head());
-        let go_on = client.response();
-        assert_eq!((go_on.status, go_on.head.as_str()), (100, GO_ON));
+        let response = client.response();
+        assert_eq!((response.status, response.head.as_str()), (100, CONTINUE));
         client.send(request.body());
         assert_eq!(client.response().status, 204);
     }
@@ -41,7 +41,7 @@ fn the_client_gets_a_100_with_chunks() {
     let request = Request::post("/Tables", body).without("Content-Length");
     let request = request.with("Transfer-Encoding", "chunked").with("Expect", "100-Continue");
     client.send(request.head());
-    assert_eq!(client.response().head, GO_ON);
+    assert_eq!(client.response().head, CONTINUE);
     client.send(format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len()));
     assert_eq!(client.response().status, 201);
 }

@@ -5,7 +5,7 @@
 //! | keep-alive, pipelining, versions of HTTP | `persistence` |
 //! | how requests and responses are spelled | `spelling` |
 //! | `Expect: 100-continue` | `expect` |
-//! | bounds on what a client sends | `limits` |
+//! | bounds on requests | `limits` |
 //! | slow clients | `slow` |
 //! | clients that go away | `vanish` |
 //! | chunked bodies | `chunked` |
@@ -13,7 +13,7 @@
 //! | many clients at once | `crowd` |
 //! | stopping | `stop` |
 //! | queries that explain themselves | `explain` |
-//! | logs and metrics of accounts | `analytics`, `queue_analytics`, `logs`, `log_versions` |
+//! | logs and metrics of accounts | `analytics`, `blob_analytics`, `queue_analytics`, `logs`, `log_versions` |
 //! | counters and their text | `metrics`, read by `prometheus` |
 //! | too many requests | `busy` |
 //! | memory of responses that are being built | `building` |
@@ -26,7 +26,7 @@
 //! | events of blobs | `events` |
 //! | when blobs were read last | `access_time` |
 //! | TLS | `tls` |
-//! | what the transcripts would notice | `broken` |
+//! | faults that the transcripts must notice | `broken` |
 //! | requests that time out | `timeouts`, `uploads` |
 //!
 //! Nothing here waits for time to pass: a test of a deadline sets a short one and waits for its effect. The read
@@ -37,6 +37,7 @@
 mod access_time;
 mod analytics;
 mod bearer;
+mod blob_analytics;
 mod broken;
 mod building;
 mod busy;

@@ -12,7 +12,7 @@ use lazuli_model::Service;
 use lazuli_probe::Response;
 use lazuli_probe::blocking::{Connection, dial};
 use lazuli_protocol::auth::{self, AccountKey, Scheme, SignedParts};
-use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, GivenAccount};
+use lazuli_server::accounts::{ConfiguredAccount, DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 use lazuli_server::{Config, Limits, Running, clock};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 /// Nothing in these tests takes this long unless it hangs.
 pub const HANG: Duration = Duration::from_secs(60);
 /// A short deadline, for tests that wait until it passes.
-pub const SHORT: Duration = Duration::from_millis(200);
+pub const SHORT: Duration = Duration::from_secs(1);
 
 /// A server on an engine in memory.
 pub struct Server {
@@ -47,12 +47,12 @@ impl Server {
 
     /// A server on another engine.
     pub fn over(engine: Arc<dyn Engine>, change: impl FnOnce(&mut Config)) -> Self {
-        Self::serving(vec![GivenAccount::development()], engine, change)
+        Self::serving(vec![ConfiguredAccount::development()], engine, change)
     }
 
     /// A server of these accounts.
     pub fn serving(
-        accounts: Vec<GivenAccount>,
+        accounts: Vec<ConfiguredAccount>,
         engine: Arc<dyn Engine>,
         change: impl FnOnce(&mut Config),
     ) -> Self {

@@ -9,7 +9,7 @@ use lazuli_model::{ErrorCode, Failure, Service};
 use lazuli_probe::{Request, Signer};
 use lazuli_protocol::Head;
 use lazuli_protocol::http::head::Field;
-use lazuli_server::accounts::GivenAccount;
+use lazuli_server::accounts::ConfiguredAccount;
 use lazuli_server::http::{Body, Peer, Reading, ReadyBody};
 use lazuli_server::{Config, Directory, Endpoint, Limits, State, clock};
 use tokio::time::{Duration, Instant};
@@ -24,13 +24,16 @@ fn endpoint(engine: Arc<Stuck>) -> Endpoint {
 
 /// A service without a socket.
 pub fn endpoint_of(service: Service, engine: Arc<Stuck>, limits: Limits) -> Endpoint {
-    let directory = Directory::new(vec![GivenAccount::development()]);
+    let directory = Directory::new(vec![ConfiguredAccount::development()]);
     let config = Config { limits, ..Config::new((Ipv4Addr::LOCALHOST, 0).into()) };
     Endpoint::new(Arc::new(State::over(engine, directory, config).unwrap()), service)
 }
 
 pub async fn send(endpoint: &Endpoint, request: Request, body: &mut dyn Body) -> (u16, Option<ErrorCode>) {
-    let mut request = request.with("x-ms-version", "2021-08-06").with("Host", "127.0.0.1");
+    let mut request = request.with("x-ms-version", "2021-08-06");
+    if !request.headers.iter().any(|(name, _)| name == "Host") {
+        request = request.with("Host", "127.0.0.1");
+    }
     Signer::development(endpoint.service()).sign(&mut request, clock::now());
     let fields: Vec<Field<'_>> = request.headers.iter().map(|(name, value)| Field { name, value }).collect();
     let head = Head { method: &request.method, target: &request.target, fields: &fields };

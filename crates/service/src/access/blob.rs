@@ -1,17 +1,102 @@
 //! The operations of the Blob service against a grant.
 
-use lazuli_model::blob::ContainerName;
-use lazuli_model::blob::operation::{AccountScope, BlobAction, BlobRequest, Operation, Revision};
+use lazuli_model::blob::copy::SourceBlob;
+use lazuli_model::blob::operation::{BlobAction, Operation, Revision};
+use lazuli_model::blob::{BlobName, ContainerName};
 use lazuli_model::kind::Access;
 use lazuli_model::{ErrorCode, Failure, OperationKind, Permissions, Service};
 
-use super::{Grant, Needs, Scope, SignedPart, check, reject_writes};
+use super::{Authorized, Grant, Needs, Restricted, Scope, SignedPart, check, reject_writes};
 
-/// Checks that the grant permits the operation. Nothing that a body says changes the rights that an operation needs, so
-/// this is called before the body is read.
-pub fn authorize(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
-    let kind = operation.kind();
-    let container = operation.container().map(|container| container.as_str());
+/// The part of an operation that its permissions depend on. The checks see nothing else, so two operations with the same
+/// subject get the same result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Subject<'a> {
+    kind: OperationKind,
+    container: Option<&'a ContainerName>,
+    /// The blob and the state of it.
+    blob: Option<(&'a BlobName, Revision)>,
+    /// Does it delete for good what could be restored?
+    is_permanent: bool,
+}
+
+impl<'a> Subject<'a> {
+    fn of(operation: &'a Operation) -> Self {
+        let (blob, is_permanent) = match operation {
+            Operation::Blob(request) => {
+                let is_permanent = matches!(request.action, BlobAction::Delete { is_permanent: true, .. });
+                (Some((&request.blob, request.revision)), is_permanent)
+            }
+            _ => (None, false),
+        };
+        Self { kind: operation.kind(), container: operation.container(), blob, is_permanent }
+    }
+}
+
+impl Restricted for Operation {
+    fn authorize(&self, grant: &Grant) -> Result<(), Failure> {
+        authorize(grant, Subject::of(self))
+    }
+}
+
+/// The permissions of a request that waits for its body. Nothing that a body says changes the rights that an operation
+/// needs. Rights that depend on the stored blob are checked by the commit: see [`creates_only`].
+#[derive(Debug)]
+pub struct AuthorizedHead<'g> {
+    grant: &'g Grant,
+    announced: Operation,
+}
+
+impl<'g> AuthorizedHead<'g> {
+    /// Checks that the grant permits an operation of which only the head is known.
+    pub fn new(grant: &'g Grant, announced: Operation) -> Result<Self, Failure> {
+        announced.authorize(grant)?;
+        Ok(Self { grant, announced })
+    }
+
+    /// The operation that the body has completed. One that the head did not announce is checked like any other.
+    pub fn with_body(self, operation: Operation) -> Result<Authorized<'g, Operation>, Failure> {
+        if Subject::of(&operation) != Subject::of(&self.announced) {
+            return Authorized::new(self.grant, operation);
+        }
+        Ok(Authorized { grant: self.grant, operation })
+    }
+}
+
+/// A blob of this server that a copy may read.
+#[derive(Clone, Debug)]
+pub struct AuthorizedSource {
+    grant: Grant,
+    blob: SourceBlob,
+}
+
+impl AuthorizedSource {
+    /// Checks that the grant permits reading the blob.
+    pub fn new(grant: Grant, blob: SourceBlob) -> Result<Self, Failure> {
+        let read = Subject {
+            kind: OperationKind::GetBlob,
+            container: Some(&blob.container),
+            blob: Some((&blob.blob, blob.revision)),
+            is_permanent: false,
+        };
+        authorize(&grant, read)?;
+        Ok(Self { grant, blob })
+    }
+
+    pub(crate) fn grant(&self) -> &Grant {
+        &self.grant
+    }
+
+    pub(crate) fn blob(&self) -> &SourceBlob {
+        &self.blob
+    }
+}
+
+fn authorize(grant: &Grant, subject: Subject<'_>) -> Result<(), Failure> {
+    #[cfg(test)]
+    super::tests::count();
+    let kind = subject.kind;
+    let container = subject.container.map(ContainerName::as_str);
     if let Scope::Public { container: own, lists } = &grant.scope {
         return if container == Some(own) && is_public(kind, *lists) {
             Ok(())
@@ -19,8 +104,8 @@ pub fn authorize(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
             Err(grant.rejection(ErrorCode::ResourceNotFound))
         };
     }
-    if let Operation::GetAccountInformation(scope) = operation {
-        return check_information(grant, scope);
+    if kind == OperationKind::GetAccountInformation {
+        return check_information(grant, container);
     }
     match &grant.scope {
         Scope::Roles { permissions }
@@ -29,13 +114,13 @@ pub fn authorize(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
             check_owner(grant, permissions)?;
         }
         _ => {
-            let needs = deletion_needs(operation).unwrap_or_else(|| needs(kind));
+            let needs = deletion_needs(subject).unwrap_or_else(|| needs(kind));
             check(grant, Service::Blob, &needs, container)?;
         }
     }
-    check_part(grant, operation)?;
+    check_part(grant, subject)?;
     reject_writes(grant, kind)?;
-    if operation.container().is_some_and(ContainerName::is_logs) && changes_logs(kind) {
+    if subject.container.is_some_and(ContainerName::is_logs) && changes_logs(kind) {
         return Err(ErrorCode::InsufficientAccountPermissions.into());
     }
     Ok(())
@@ -99,28 +184,25 @@ fn check_owner(grant: &Grant, permissions: &Permissions) -> Result<(), Failure> 
 }
 
 /// Account information is for everyone who may do anything with the resource that is named.
-fn check_information(grant: &Grant, scope: &AccountScope) -> Result<(), Failure> {
-    let covered = match (&grant.scope, scope) {
-        (Scope::Resource { .. }, AccountScope::Service) => false,
-        (Scope::Resource { .. }, AccountScope::Container(name) | AccountScope::Blob(name, _)) => {
-            grant.covers_resource(Service::Blob, name.as_str())
-        }
+fn check_information(grant: &Grant, container: Option<&str>) -> Result<(), Failure> {
+    let covered = match grant.scope {
+        Scope::Resource { .. } => container.is_some_and(|name| grant.covers_resource(Service::Blob, name)),
         _ => true,
     };
     if covered { Ok(()) } else { Err(grant.rejection(ErrorCode::AuthorizationFailure)) }
 }
 
 /// A SAS of one blob covers only that blob, one of a directory the blobs in it.
-fn check_part(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
+fn check_part(grant: &Grant, subject: Subject<'_>) -> Result<(), Failure> {
     let Scope::Resource { part, .. } = &grant.scope else { return Ok(()) };
-    let covers = |request: &BlobRequest| match part {
-        SignedPart::Blob { name, .. } => request.blob.as_str() == name,
-        SignedPart::Directory(directory) => is_in(request.blob.as_str(), directory),
+    let covers = |blob: &BlobName| match part {
+        SignedPart::Blob { name, .. } => blob.as_str() == name,
+        SignedPart::Directory(directory) => is_in(blob.as_str(), directory),
         SignedPart::Whole | SignedPart::Entities(_) => true,
     };
-    match operation {
+    match subject.blob {
         _ if *part == SignedPart::Whole => Ok(()),
-        Operation::Blob(request) if covers(request) => Ok(()),
+        Some((blob, _)) if covers(blob) => Ok(()),
         _ => Err(grant.rejection(ErrorCode::AuthorizationFailure)),
     }
 }
@@ -132,14 +214,13 @@ fn is_in(blob: &str, directory: &str) -> bool {
 }
 
 /// The rights to delete a version, and to delete for good what could be restored.
-fn deletion_needs(operation: &Operation) -> Option<Needs> {
-    let Operation::Blob(request) = operation else { return None };
-    match (&request.action, request.revision) {
-        (BlobAction::Delete { is_permanent: true, .. }, _) => Some(Needs::object(&["y"])),
-        (BlobAction::Delete { .. }, Revision::Version(_)) => Some(Needs::object(&["x"])),
-        (BlobAction::Delete { .. }, _) => Some(Needs::object(&["d"])),
-        _ => None,
-    }
+fn deletion_needs(subject: Subject<'_>) -> Option<Needs> {
+    let (_, revision) = subject.blob.filter(|_| subject.kind == OperationKind::DeleteBlob)?;
+    Some(Needs::object(match revision {
+        _ if subject.is_permanent => &["y"],
+        Revision::Version(_) => &["x"],
+        Revision::Current | Revision::Snapshot(_) => &["d"],
+    }))
 }
 
 fn needs(kind: OperationKind) -> Needs {

@@ -4,11 +4,14 @@
 //! the kinds of resources or on the one table, queue, container or blob that it names. A SAS of a table may be limited to
 //! a range of keys: entities outside cannot be read, and writing them is rejected.
 //!
-//! Each service has a table of the letters that its operations need.
+//! Each service has a table of the letters that its operations need. It executes only [`Authorized`] operations, and only
+//! this folder makes those, so no operation is executed unchecked and none is checked twice.
 
 pub mod blob;
 pub mod queue;
 pub mod table;
+#[cfg(test)]
+mod tests;
 
 use lazuli_filter::{PlanBound, PlanPosition, PlanRange};
 use lazuli_model::error::Origin;
@@ -85,6 +88,80 @@ pub enum SignedPart {
     },
     /// The blobs of a container whose names start with this directory, and the blob of that name.
     Directory(String),
+}
+
+/// An operation that not every caller may execute.
+pub trait Restricted {
+    /// Checks that the grant permits the operation.
+    fn authorize(&self, grant: &Grant) -> Result<(), Failure>;
+}
+
+/// An operation that its caller may execute. The services take nothing else. Only the checks of this folder make one:
+///
+/// ```
+/// use lazuli_model::ErrorCode;
+/// use lazuli_model::queue::Operation;
+/// use lazuli_service::access::Authorized;
+/// use lazuli_service::{Grant, Scope};
+///
+/// let scope = Scope::Public { container: "files".into(), lists: true };
+/// let anonymous = Grant { scope, ..Grant::everything("dev") };
+/// let rejected = Authorized::new(&anonymous, Operation::GetProperties);
+/// assert_eq!(rejected.unwrap_err().code, ErrorCode::ResourceNotFound);
+/// ```
+///
+/// It cannot be made without a check, since its fields are private:
+///
+/// ```compile_fail,E0451
+/// # use lazuli_model::queue::Operation;
+/// # use lazuli_service::access::Authorized;
+/// # use lazuli_service::{Grant, Scope};
+/// # let scope = Scope::Public { container: "files".into(), lists: true };
+/// # let anonymous = Grant { scope, ..Grant::everything("dev") };
+/// let unchecked = Authorized { grant: &anonymous, operation: Operation::GetProperties };
+/// ```
+#[derive(Debug)]
+pub struct Authorized<'g, O> {
+    grant: &'g Grant,
+    operation: O,
+}
+
+impl<'g, O> Authorized<'g, O> {
+    /// Checks that the grant permits the operation.
+    pub fn new(grant: &'g Grant, operation: O) -> Result<Self, Failure>
+    where
+        O: Restricted,
+    {
+        operation.authorize(grant)?;
+        Ok(Self { grant, operation })
+    }
+
+    /// The operation.
+    pub fn operation(&self) -> &O {
+        &self.operation
+    }
+
+    /// The same with a grant of its own, for a task that outlives the request.
+    pub fn detach(self) -> DetachedOperation<O> {
+        DetachedOperation { grant: self.grant.clone(), operation: self.operation }
+    }
+
+    pub(crate) fn into_parts(self) -> (&'g Grant, O) {
+        (self.grant, self.operation)
+    }
+}
+
+/// An [`Authorized`] operation with a grant of its own.
+#[derive(Debug)]
+pub struct DetachedOperation<O> {
+    grant: Grant,
+    operation: O,
+}
+
+impl<O> DetachedOperation<O> {
+    pub(crate) fn into_parts(self) -> (Grant, O) {
+        (self.grant, self.operation)
+    }
 }
 
 /// The ends of a range of keys, as a SAS gives them: each a PartitionKey and perhaps a RowKey in it. Empty strings set

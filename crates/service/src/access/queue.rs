@@ -1,13 +1,74 @@
 //! The operations of the Queue service against a grant.
 
-use lazuli_model::queue::QueueName;
+use lazuli_model::queue::{Operation, QueueName};
 use lazuli_model::{ErrorCode, Failure, OperationKind, Service};
 
-use super::{Grant, Needs, Scope, check, reject_writes};
+use super::{Authorized, Grant, Needs, Restricted, Scope, check, reject_writes};
 
-/// Checks that the grant permits an operation on a queue, or on the service if it names none. Nothing that a body says
-/// changes the rights that an operation needs, so this is called before the body is read.
-pub fn authorize(grant: &Grant, kind: OperationKind, queue: Option<&QueueName>) -> Result<(), Failure> {
+/// The part of an operation that its permissions depend on. The checks see nothing else, so two operations with the same
+/// subject get the same result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Subject<'a> {
+    kind: OperationKind,
+    /// The queue; none if it is an operation on the service.
+    queue: Option<&'a QueueName>,
+    /// The queue that gets messages from it.
+    target: Option<&'a QueueName>,
+}
+
+impl<'a> Subject<'a> {
+    fn of(operation: &'a Operation) -> Self {
+        let target = match operation {
+            Operation::MoveMessages { to, .. } => Some(to),
+            _ => None,
+        };
+        Self { kind: operation.kind(), queue: operation.queue(), target }
+    }
+}
+
+impl Restricted for Operation {
+    fn authorize(&self, grant: &Grant) -> Result<(), Failure> {
+        authorize(grant, Subject::of(self))
+    }
+}
+
+/// The permissions of a request that waits for its body. Nothing that a body says changes the rights that an operation
+/// needs.
+#[derive(Debug)]
+pub struct AuthorizedHead<'g> {
+    grant: &'g Grant,
+    announced: Operation,
+}
+
+impl<'g> AuthorizedHead<'g> {
+    /// Checks that the grant permits an operation of which only the head is known.
+    pub fn new(grant: &'g Grant, announced: Operation) -> Result<Self, Failure> {
+        announced.authorize(grant)?;
+        Ok(Self { grant, announced })
+    }
+
+    /// The operation that the body has completed. One that the head did not announce is checked like any other.
+    pub fn with_body(self, operation: Operation) -> Result<Authorized<'g, Operation>, Failure> {
+        if Subject::of(&operation) != Subject::of(&self.announced) {
+            return Authorized::new(self.grant, operation);
+        }
+        Ok(Authorized { grant: self.grant, operation })
+    }
+}
+
+fn authorize(grant: &Grant, subject: Subject<'_>) -> Result<(), Failure> {
+    #[cfg(test)]
+    super::tests::count();
+    let Subject { kind, queue, target } = subject;
+    authorize_one(grant, kind, queue)?;
+    match target {
+        // Messages that move are put into the other queue.
+        Some(target) => authorize_one(grant, OperationKind::PutMessage, Some(target)),
+        None => Ok(()),
+    }
+}
+
+fn authorize_one(grant: &Grant, kind: OperationKind, queue: Option<&QueueName>) -> Result<(), Failure> {
     match &grant.scope {
         // Of all roles, only the contributor's permits stored access policies. It alone may create queues, too.
         Scope::Roles { permissions }
@@ -43,7 +104,7 @@ fn needs(kind: OperationKind) -> Needs {
         OperationKind::GetMessage | OperationKind::GetMessages | OperationKind::DeleteMessage => {
             Needs::object(&["p"])
         }
-        // On the queue that the messages leave; adding them to the other one is checked on its own.
+        // On the queue that the messages leave.
         OperationKind::MoveMessages => Needs::object(&["p"]),
         OperationKind::PeekMessage | OperationKind::PeekMessages => Needs::object(&["r"]),
         OperationKind::UpdateMessage => Needs::object(&["u"]),

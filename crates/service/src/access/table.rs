@@ -7,43 +7,12 @@ use lazuli_model::table::Operation;
 use lazuli_model::table::operation::{EntityChange, EntityWrite};
 use lazuli_model::{EntityKey, ErrorCode, Failure, OperationKind, Service, TableName};
 
-use super::{Grant, Needs, Scope, SignedPart, check, reject_writes};
+use super::{Authorized, Grant, Needs, Restricted, Scope, SignedPart, check, reject_writes};
 
-/// An operation that its caller may execute. Only the checks of this module make one, so the service executes it
-/// without another check.
-#[derive(Debug)]
-pub struct Authorized<'g> {
-    grant: &'g Grant,
-    operation: Operation,
-}
-
-impl<'g> Authorized<'g> {
-    /// Checks that the grant permits the operation.
-    pub fn new(grant: &'g Grant, operation: Operation) -> Result<Self, Failure> {
-        authorize(grant, &operation)?;
-        Ok(Self { grant, operation })
+impl Restricted for Operation {
+    fn authorize(&self, grant: &Grant) -> Result<(), Failure> {
+        authorize(grant, self)
     }
-
-    /// The operation.
-    pub fn operation(&self) -> &Operation {
-        &self.operation
-    }
-
-    /// The same with a grant of its own, for a task that outlives the request.
-    pub fn detach(self) -> DetachedOperation {
-        DetachedOperation { grant: self.grant.clone(), operation: self.operation }
-    }
-
-    pub(crate) fn into_parts(self) -> (&'g Grant, Operation) {
-        (self.grant, self.operation)
-    }
-}
-
-/// An [`Authorized`] operation with a grant of its own.
-#[derive(Debug)]
-pub struct DetachedOperation {
-    pub(crate) grant: Grant,
-    pub(crate) operation: Operation,
 }
 
 /// Checks that the grant permits the operation.
@@ -81,9 +50,9 @@ pub struct AuthorizedHead<'g> {
 }
 
 impl<'g> AuthorizedHead<'g> {
-    /// Checks what only the body says: the key of a new entity, the name of a new table. The operation must be the one of
-    /// the request whose head was checked.
-    pub fn with_body(self, operation: Operation) -> Result<Authorized<'g>, Failure> {
+    /// Checks the parts that only the body names: the key of a new entity, the name of a new table. The operation must
+    /// be the one of the request whose head was checked.
+    pub fn with_body(self, operation: Operation) -> Result<Authorized<'g, Operation>, Failure> {
         let Self { grant, kind, names_key } = self;
         match &operation {
             _ if operation.kind() != kind => authorize(grant, &operation)?,

@@ -119,6 +119,11 @@ pub fn remove(row: impl Into<Box<str>>) -> Write {
     Write { row: row.into(), condition: Condition::Any, change: Change::Delete }
 }
 
+/// Did a rule or the engine find another state than the one that was read before?
+pub fn is_conflict<T>(outcome: &Result<T>) -> bool {
+    matches!(outcome, Err(Error::Engine(lazuli_engine::Error::Conflict)))
+}
+
 impl Core {
     /// Commits a change of the head and of further rows of the same blob. The rule sees the head as it is at that moment
     /// and the version of the commit. Its error rejects the commit.

@@ -12,8 +12,10 @@ use lazuli_model::blob::{Conditions, ContainerName, Lease, Outcome, Stamp, Tags}
 use lazuli_model::policy::SignedIdentifier;
 use lazuli_model::{ErrorCode, Failure, Guid, Service};
 
-use super::core::{Core, name_of};
-use super::keep::DAY_TICKS;
+use super::commit::is_conflict;
+use super::core::{Core, name_of, tables_of};
+use super::held::Cleared;
+use super::keep::{ATTEMPTS_MAX, DAY_TICKS};
 use super::keyspace::TABLES;
 use super::order::{after_prefix, compare};
 use super::record::{ContainerData, Deleted, stamp};
@@ -41,6 +43,7 @@ impl Core {
                     metadata,
                     lease: None,
                     scope,
+                    may_hold: false,
                 };
                 self.create_container(home, &container, data).await
             }
@@ -146,18 +149,31 @@ impl Core {
         container: &ContainerName,
         guard: &ContainerGuard,
     ) -> Result<Outcome> {
-        let check = |live: &Live| {
-            let data = ContainerData::decode(&live.record.data)?;
-            self.may_use(guard, &data, Use::Write)
-        };
         let (catalog, name) = (&self.service.catalog, name_of(home, container));
-        let is_deleted = match self.options.container_days {
-            0 => catalog.delete(name, check).await?,
-            days => {
-                catalog.delete_kept(name, self.clock().ticks() + u64::from(days) * DAY_TICKS, check).await?
+        let mut cleared = Cleared::default();
+        for _ in 0..ATTEMPTS_MAX {
+            let check = |live: &Live| {
+                let data = ContainerData::decode(&live.record.data)?;
+                self.may_use(guard, &data, Use::Write)?;
+                cleared.check(live, &data, tables_of(live)?)
+            };
+            let deleted = match self.options.container_days {
+                0 => catalog.delete(name, check).await,
+                days => {
+                    let until = self.clock().ticks() + u64::from(days) * DAY_TICKS;
+                    catalog.delete_kept(name, until, check).await
+                }
+            };
+            if is_conflict(&deleted) && self.clear(&mut cleared).await? {
+                continue;
             }
-        };
-        if is_deleted { Ok(Outcome::ContainerDeleted) } else { Err(ErrorCode::ContainerNotFound.into()) }
+            return if deleted? {
+                Ok(Outcome::ContainerDeleted)
+            } else {
+                Err(ErrorCode::ContainerNotFound.into())
+            };
+        }
+        Err(lazuli_engine::Error::Conflict.into())
     }
 
     /// Restore Container.

@@ -1,7 +1,8 @@
 //! Delete Blob: one small commit, whatever is deleted. The sweep removes the rest.
 //!
 //! Snapshots are deleted together by raising a mark in the head, below which none counts, or below which all can be
-//! restored. The head stays as long as such a mark or the one for uncommitted blocks is needed.
+//! restored. The head stays as long as such a mark or the one for uncommitted blocks is needed. A protected snapshot
+//! prevents that: the rows of the snapshots are read first, and the commit demands that none has changed.
 
 use lazuli_model::blob::operation::{BlobRequest, Revision as Which};
 use lazuli_model::blob::write::DeleteSnapshots;
@@ -12,6 +13,7 @@ use super::commit::{Decided, Step};
 use super::core::{At, Core};
 use super::guard::{Guard, not_immutable, not_pending};
 use super::keep::{ATTEMPTS_MAX, Life, Revised, Shelf};
+use super::protect::Protection;
 use super::put::leaves_garbage;
 use super::record::{Deleted, Head, Marks, Revision};
 use super::tags::{Pairs, retired};
@@ -79,9 +81,16 @@ impl Core {
         for attempt in 0..ATTEMPTS_MAX {
             let shelf = if at.keeps.versions { Some(self.shelf(at, attempt > 0).await?) } else { None };
             let writes = shelf.iter().filter_map(Shelf::write).collect();
+            // Most blobs have no snapshots: the first attempt does not look for them.
+            let protection = if attempt > 0 && snapshots == DeleteSnapshots::Include {
+                Some(self.protection_of_snapshots(at).await?)
+            } else {
+                None
+            };
             let (guard, at_rule) = (guard.clone(), at.clone());
             let rule = move |head: Option<Head>, version: u64| {
-                deleting(&at_rule, &guard, shelf.as_ref(), snapshots, head.unwrap_or_default(), version)
+                let with = (shelf.as_ref(), snapshots, protection.as_ref());
+                deleting(&at_rule, &guard, with, head.unwrap_or_default(), version)
             };
             match self.decide_with_event(at, OperationKind::DeleteBlob, rule, writes).await {
                 Ok(Decided::Done(gone)) => return Ok(gone),
@@ -95,19 +104,29 @@ impl Core {
 
     async fn delete_snapshots(&self, at: &At, guard: Guard) -> Result<Gone> {
         let keeps = at.keeps;
-        self.change(at, move |head, version| {
-            let mut head = head.unwrap_or_default();
-            let mut blob = guard.change(head.blob.take())?;
-            blob.content.outlive();
-            head.blob = Some(blob);
-            if head.marks.snapshots.count == 0 {
-                return Err(ErrorCode::BlobNotFound.into());
+        for _ in 0..ATTEMPTS_MAX {
+            let protection = self.protection_of_snapshots(at).await?;
+            let guard = guard.clone();
+            let deleted = self.change(at, move |head, version| {
+                let mut head = head.unwrap_or_default();
+                let mut blob = guard.change(head.blob.take())?;
+                blob.content.outlive();
+                head.blob = Some(blob);
+                if head.marks.snapshots.count == 0 {
+                    return Err(ErrorCode::BlobNotFound.into());
+                }
+                protection.check(&head.marks, guard.now())?;
+                let deletion = keeps.deletion(version);
+                drop_snapshots(&mut head.marks, version, deletion);
+                Ok((Step::Put(Box::new(head)), Gone::of(deletion)))
+            });
+            match deleted.await {
+                // The snapshots have changed in the meantime.
+                Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
+                other => return other,
             }
-            let deletion = keeps.deletion(version);
-            drop_snapshots(&mut head.marks, version, deletion);
-            Ok((Step::Put(Box::new(head)), Gone::of(deletion)))
-        })
-        .await
+        }
+        Err(lazuli_engine::Error::Conflict.into())
     }
 
     /// Deletes one snapshot, or one version that is not the current one.
@@ -166,14 +185,13 @@ impl Gone {
 fn deleting(
     at: &At,
     guard: &Guard,
-    shelf: Option<&Shelf>,
-    snapshots: DeleteSnapshots,
+    (shelf, snapshots, protection): (Option<&Shelf>, DeleteSnapshots, Option<&Protection>),
     mut head: Head,
     version: u64,
 ) -> Result<(Step, Gone)> {
     if head.blob.is_none() && head.marks.staged.is_some_and(|marks| marks.is_live) {
         // A blob that has only uncommitted blocks can be deleted, too.
-        guard.stage(&head)?;
+        guard.change_uncommitted(&head)?;
         head.marks.staged.iter_mut().for_each(|staged| staged.drop_all(version));
         return Ok((Step::Put(Box::new(head)), Gone::of(None)));
     }
@@ -182,6 +200,9 @@ fn deleting(
     not_immutable(&blob, guard.now())?;
     if head.marks.snapshots.count > 0 && snapshots == DeleteSnapshots::Unspecified {
         return Err(ErrorCode::SnapshotsPresent.into());
+    }
+    if head.marks.snapshots.count > 0 {
+        protection.ok_or(lazuli_engine::Error::Conflict)?.check(&head.marks, guard.now())?;
     }
     let has_garbage = leaves_garbage(&head) || head.marks.snapshots.last > 0;
     let retired = retired(Some(&blob), &Tags::default());

@@ -23,6 +23,8 @@ pub struct Guard {
     scope: Option<String>,
     /// The rights suffice only for a blob that does not exist yet.
     creates_only: bool,
+    /// The version that the blob itself must be.
+    version: Option<u64>,
     clock: Clock,
 }
 
@@ -35,6 +37,7 @@ impl Guard {
             key_sha256: request.encryption.key.as_ref().map(|key| key.sha256),
             scope: request.encryption.scope.clone(),
             creates_only: false,
+            version: None,
             clock: clock.clone(),
         }
     }
@@ -47,8 +50,15 @@ impl Guard {
             key_sha256: None,
             scope: None,
             creates_only: false,
+            version: None,
             clock: clock.clone(),
         }
+    }
+
+    /// The same for a request that names this version, which was the blob itself. Changes fail with `Conflict` when it no
+    /// longer is.
+    pub fn of_version(self, id: u64) -> Self {
+        Self { version: Some(id), ..self }
     }
 
     /// The guard of a request that creates a blob or replaces it.
@@ -126,6 +136,26 @@ impl Guard {
         Ok(lease::check(Leased::Blob, head.lease().as_ref(), Use::Write, self.lease, self.now())?)
     }
 
+    /// Checks a read of a blob that has only uncommitted blocks.
+    pub fn inspect_uncommitted(&self, head: &Head) -> Result<()> {
+        lease::check(Leased::Blob, head.lease().as_ref(), Use::Read, self.lease, self.now())?;
+        self.meets_uncommitted()
+    }
+
+    /// Checks a change of a blob that has only uncommitted blocks.
+    pub fn change_uncommitted(&self, head: &Head) -> Result<()> {
+        self.stage(head)?;
+        self.meets_uncommitted()
+    }
+
+    /// Uncommitted blocks do not count as a blob: they have no ETag, no tags, and no tier that was chosen.
+    fn meets_uncommitted(&self) -> Result<()> {
+        if !self.conditions.tier.met_by(None) {
+            return Err(ErrorCode::AccessTierChangeTimeConditionNotMet.into());
+        }
+        Ok(self.conditions.check(Purpose::Change, None).map_err(lazuli_model::Failure::from)?)
+    }
+
     /// Checks the conditions alone: for lease operations, which carry their ids.
     pub fn conditions(&self, blob: Option<&Revision>) -> Result<()> {
         let blob = self.existing(blob)?;
@@ -165,6 +195,9 @@ impl Guard {
     }
 
     fn existing<'a>(&self, blob: Option<&'a Revision>) -> Result<&'a Revision> {
+        if self.version.is_some() && self.version != blob.map(Revision::version_id) {
+            return Err(lazuli_engine::Error::Conflict.into());
+        }
         if blob.is_none() {
             self.conditions.check(Purpose::Change, None).map_err(lazuli_model::Failure::from)?;
         }
@@ -220,10 +253,15 @@ pub fn not_archived(blob: &Revision) -> Result<()> {
 
 /// A policy or a legal hold may protect the blob.
 pub fn not_immutable(blob: &Revision, now: DateTime) -> Result<()> {
-    if blob.legal_hold {
+    unprotected(blob.legal_hold, blob.immutability.map(|policy| policy.until), now)
+}
+
+/// Neither a legal hold nor a policy until that time may protect anything.
+pub fn unprotected(has_hold: bool, until: Option<DateTime>, now: DateTime) -> Result<()> {
+    if has_hold {
         return Err(ErrorCode::BlobImmutableDueToLegalHold.into());
     }
-    let is_protected = blob.immutability.is_some_and(|policy| policy.until > now);
+    let is_protected = until.is_some_and(|until| until > now);
     if is_protected { Err(ErrorCode::BlobImmutableDueToPolicy.into()) } else { Ok(()) }
 }
 

@@ -35,6 +35,7 @@ pub const CONTENT: &str = "w";
 const EVENTS: &str = "e/";
 const AFTER_EVENTS: &str = "e0";
 const SNAPSHOTS: &str = "s/";
+const AFTER_SNAPSHOTS: &str = "s0";
 const VERSIONS: &str = "v/";
 const NAMED: &str = "x/";
 const UNNAMED: &str = "y/";
@@ -155,6 +156,11 @@ pub fn snapshot(ticks: u64) -> String {
 /// The row of a version.
 pub fn version(ticks: u64) -> String {
     format!("{VERSIONS}{ticks:016x}")
+}
+
+/// The rows of all snapshots of a blob.
+pub fn snapshots(name: &str) -> KeyRange {
+    rows_between(name, SNAPSHOTS, AFTER_SNAPSHOTS)
 }
 
 /// The rows of all snapshots and versions of a blob.

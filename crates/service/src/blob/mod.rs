@@ -7,6 +7,7 @@
 //! | content in use, content to reclaim | `pins`, `todo`, `sweep/` |
 //! | tags and their index | `tags/` |
 //! | deleted states that can be restored, versions | `keep/` |
+//! | containers that cannot be deleted because of their blobs | `held` |
 //! | events | `event/` |
 //! | the time of the last access | `access_time` |
 //! | the server's own logs, and how much an account holds | `logs`, `append/log`, `capacity` |
@@ -32,6 +33,7 @@ mod delete;
 mod encryption;
 mod event;
 mod guard;
+mod held;
 mod keep;
 mod keyspace;
 mod lease;
@@ -78,7 +80,8 @@ pub use reader::BlobReader;
 pub use sweep::Reclaim;
 pub use todo::TODO_BYTES_MAX;
 
-use crate::{Grant, Result, Services, access};
+use crate::access::{Authorized, DetachedOperation};
+use crate::{Grant, Result, Services};
 use core::Core;
 use event::Outbox;
 
@@ -116,14 +119,28 @@ impl Blobs {
         }))
     }
 
-    /// Executes an operation, if the grant permits it. The content comes from the reader.
-    pub async fn execute(
+    /// Executes an operation. The content comes from the reader.
+    pub fn execute(
+        &self,
+        authorized: Authorized<'_, Operation>,
+        supply: Supply<'_>,
+    ) -> impl Future<Output = Result<(Outcome, Option<BlobReader>)>> {
+        let (grant, operation) = authorized.into_parts();
+        self.run(grant, operation, supply)
+    }
+
+    /// Executes an operation without content in a task of its own.
+    pub async fn execute_detached(&self, detached: DetachedOperation<Operation>) -> Result<Outcome> {
+        let (grant, operation) = detached.into_parts();
+        self.run(&grant, operation, Supply::Nothing).await.map(|(outcome, _)| outcome)
+    }
+
+    async fn run(
         &self,
         grant: &Grant,
         operation: Operation,
         supply: Supply<'_>,
     ) -> Result<(Outcome, Option<BlobReader>)> {
-        access::blob::authorize(grant, &operation)?;
         let core = &self.0;
         let home = grant.home.as_str();
         let outcome = match operation {
@@ -157,6 +174,9 @@ impl Blobs {
     ) -> Result<(Outcome, Option<BlobReader>)> {
         let core = &self.0;
         core.settle_scope(grant, &mut request).await?;
+        if held::protects(&request.action) {
+            core.expect_protection(&grant.home, &request.container).await?;
+        }
         let action = std::mem::replace(&mut request.action, BlobAction::GetProperties);
         let outcome = match (action, supply) {
             (BlobAction::Get(get), _) => {

@@ -1,6 +1,7 @@
 //! Reads of a blob or snapshot: content, properties, metadata, tags.
 
 use lazuli_digest::ChecksumFold;
+use lazuli_model::blob::limits::CHECKED_RANGE_BYTES_MAX;
 use lazuli_model::blob::operation::{BlobRequest, GetBlob, Revision as Which};
 use lazuli_model::blob::outcome::BlobContent;
 use lazuli_model::blob::protection::VersionInfo;
@@ -20,34 +21,45 @@ use crate::{Grant, Result};
 impl Core {
     /// Finds the state that a request refers to, and pins it so that its content stays.
     pub async fn open(&self, at: &At, which: Which) -> Result<(Revision, Pin)> {
+        let (_, found, pin) = self.open_resolved(at, which).await?;
+        Ok((found, pin))
+    }
+
+    /// The same, and what the state is at that moment: a version can be the blob itself.
+    pub async fn open_resolved(&self, at: &At, which: Which) -> Result<(Which, Revision, Pin)> {
         let pin = self.pins.blob(at.tables.blobs, &at.name);
-        Ok((self.find(at, which).await?, pin))
+        let (which, found) = self.resolve(at, which).await?;
+        Ok((which, found, pin))
     }
 
     /// Finds the state that a request refers to.
     pub async fn find(&self, at: &At, which: Which) -> Result<Revision> {
+        Ok(self.resolve(at, which).await?.1)
+    }
+
+    async fn resolve(&self, at: &At, which: Which) -> Result<(Which, Revision)> {
         let found = match which {
-            Which::Current => self.head(at).await?.and_then(|head| head.blob),
+            Which::Current => self.head(at).await?.and_then(|head| head.blob).map(|blob| (which, blob)),
             Which::Snapshot(_) | Which::Version(_) => self.revision_at(at, which).await?,
         };
         Ok(found.ok_or(ErrorCode::BlobNotFound)?)
     }
 
-    /// A snapshot or version that is not deleted. Head and row are read together: the head knows which are deleted. The
-    /// failure names one that can be restored.
-    async fn revision_at(&self, at: &At, which: Which) -> Result<Option<Revision>> {
+    /// A snapshot or version that is not deleted; the blob itself if it is that version. Head and row are read together: the
+    /// head knows which are deleted, and a version that is replaced moves from one to the other. The failure names one that
+    /// can be restored.
+    async fn revision_at(&self, at: &At, which: Which) -> Result<Option<(Which, Revision)>> {
         let Some(row) = row_of(which) else { return Ok(None) };
         let found = self.engine().get(at.tables.blobs, &at.name, &[keyspace::HEAD, &row]).await?;
         let [head, row] = &found[..] else { return Ok(None) };
         let now = self.clock().ticks();
         let head = head.as_ref().map(|row| Head::decode(&row.value)).transpose()?.unwrap_or_default();
         if let (Which::Version(time), Some(blob)) = (which, &head.blob)
-            && blob.version > 0
-            && blob.version == time.ticks()
+            && blob.version_id() == time.ticks()
         {
             let mut blob = blob.clone();
             blob.settle(now);
-            return Ok(Some(blob));
+            return Ok(Some((Which::Current, blob)));
         }
         let Some(mut found) =
             row.as_ref().map(|row| Head::decode(&row.value)).transpose()?.and_then(|row| row.blob)
@@ -56,7 +68,7 @@ impl Core {
         };
         found.settle(now);
         match life_of(which, &head, &found, now) {
-            Life::Live => Ok(Some(found)),
+            Life::Live => Ok(Some((which, found))),
             Life::Deleted(_) => {
                 Err(Failure::from(ErrorCode::BlobNotFound).detail("x-ms-is-soft-deleted", "true").into())
             }
@@ -67,9 +79,9 @@ impl Core {
     /// Finds the state that a request reads, and checks that it may.
     async fn opened(&self, grant: &Grant, request: &mut BlobRequest) -> Result<(At, Revision, Pin)> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
+        let (which, revision, pin) = self.open_resolved(&at, request.revision).await?;
         // A version that is the blob itself is shown as such.
-        request.revision = self.other_than_current(&at, request.revision).await?.unwrap_or_default();
-        let (revision, pin) = self.open(&at, request.revision).await?;
+        request.revision = which;
         Guard::of(request, self.clock()).read(&revision)?;
         Ok((at, revision, pin))
     }
@@ -93,6 +105,9 @@ impl Core {
         let mut digested = Digested::default();
         let mut fold = ChecksumFold::new(get.digests);
         if !fold.is_idle() {
+            if length > CHECKED_RANGE_BYTES_MAX {
+                return Err(ErrorCode::OutOfRangeInput.into());
+            }
             // The range is small. Reading it twice takes no memory.
             let pin = self.pins.blob(at.tables.blobs, &at.name);
             let mut reader = BlobReader::new(self, &at, revision.content.clone(), pin, offset, length);
@@ -120,9 +135,8 @@ impl Core {
     }
 
     /// Get Blob Tags.
-    pub async fn get_tags(&self, grant: &Grant, mut request: BlobRequest) -> Result<Outcome> {
+    pub async fn get_tags(&self, grant: &Grant, request: BlobRequest) -> Result<Outcome> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
-        request.revision = self.other_than_current(&at, request.revision).await?.unwrap_or_default();
         let (revision, _pin) = self.open(&at, request.revision).await?;
         let guard = Guard::of(&request, self.clock());
         guard.shared_change(Some(&revision))?;

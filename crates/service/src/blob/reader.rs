@@ -332,7 +332,7 @@ pub async fn read_segment(engine: &dyn Engine, at: &At, generation: Generation, 
 
 impl Source for BlobReader {
     fn next(&mut self) -> NextChunk<'_> {
-        Box::pin(async { BlobReader::next(self).await.map_err(|error| error.failure()) })
+        Box::pin(BlobReader::next(self))
     }
 }
 

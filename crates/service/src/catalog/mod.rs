@@ -163,6 +163,11 @@ impl Catalog {
         if self.is_blocked(&partition, name.folded).await? {
             return Ok(Created::Blocked);
         }
+        // A new id costs a commit, and clients often create what exists.
+        let live = keyspace::live(name.folded);
+        if self.engine.get(TableId::SYSTEM, &partition, &[&live]).await?.iter().any(Option::is_some) {
+            return Ok(Created::Exists);
+        }
         let id = self.engine.fresh_table().await?;
         let mut more = Vec::new();
         for _ in 1..draft.tables {
@@ -172,7 +177,7 @@ impl Catalog {
             ContainerRecord { id, more, name: draft.name, policies: Arc::default(), data: draft.data };
         let absent = |row: String, change| Write { row: row.into(), condition: Condition::Absent, change };
         let writes = vec![
-            absent(keyspace::live(name.folded), Change::Put(record.encode())),
+            absent(live, Change::Put(record.encode())),
             // Only its condition matters.
             absent(keyspace::CLOSED.to_owned(), Change::Delete),
         ];

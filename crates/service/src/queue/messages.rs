@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use lazuli_engine::{Applied, Change, Condition, Reason, Row, Scan, TableId, Verdict, Write};
 use lazuli_model::ErrorCode;
 use lazuli_model::queue::operation::MessageTarget;
-use lazuli_model::queue::{Dequeued, Enqueued, Message, Outcome, QueueName};
+use lazuli_model::queue::{Dequeued, Message, Outcome, QueueName};
 use lazuli_model::time::TICKS_PER_SECOND;
 
-use super::record::{MessageRecord, PARTITION, corrupt, message_key, parse_key, time, visible};
+use super::puts::{NewMessage, Putter};
+use super::record::{MessageRecord, PARTITION, corrupt, message_key, parse_key, visible};
 use super::update::{Removal, count};
 use super::window::{Reading, Window};
 use crate::usage::QueueCounts;
@@ -37,28 +38,17 @@ impl Services {
         ttl: Option<u32>,
     ) -> Result<Outcome> {
         let live = self.find_queue(home, queue).await?;
-        let window = self.window(live.record.id).await?;
-        let delay = ticks(visibility);
-        for _ in 0..ATTEMPTS_MAX {
-            let (now, _placing) = window.place(delay, || self.queues.tickets.next());
-            let record = MessageRecord {
-                expires: ttl.map_or(u64::MAX, |ttl| now.saturating_add(ticks(ttl))),
-                inserted: now,
-                id: self.queues.tickets.id(),
-                dequeue_count: 0,
-                nonce: self.queues.tickets.nonce(),
-                text: text.clone(),
-            };
-            // The time is unique in this process. Another front end may have chosen the same.
-            let writes = vec![put(now + delay, now, &record), count(now, 1)];
-            if self.apply_messages(live.record.id, now, writes).await? {
-                self.usage.handled(live.slot, QueueCounts { put: 1, ..QueueCounts::default() });
-                let receipt = record.receipt(now + delay, now)?;
-                let (inserted, expires) = (time(now)?, time(record.expires)?);
-                return Ok(Outcome::MessagePut(Enqueued { id: record.id, inserted, expires, receipt }));
-            }
-        }
-        Err(lazuli_engine::Error::Conflict.into())
+        let putter = Putter {
+            engine: self.engine.clone(),
+            queues: self.queues.clone(),
+            queue: live.record.id,
+            window: self.window(live.record.id).await?,
+        };
+        let record = MessageRecord::new(text);
+        let enqueued =
+            putter.put(NewMessage { record, delay: ticks(visibility), ttl: ttl.map(ticks) }).await?;
+        self.usage.handled(live.slot, QueueCounts { put: 1, ..QueueCounts::default() });
+        Ok(Outcome::MessagePut(enqueued))
     }
 
     /// QU-01, QU-02: returns messages and hides them.

@@ -2,6 +2,7 @@
 
 mod expire;
 mod messages;
+mod puts;
 mod queues;
 mod record;
 mod ticket;
@@ -25,8 +26,9 @@ use record::{PARTITION, TIME, decode_time};
 use update::raise;
 use window::Window;
 
+use crate::access::{Authorized, DetachedOperation};
 use crate::catalog::{Live, Name};
-use crate::{Grant, Options, Result, Services, access};
+use crate::{Grant, Options, Result, Services};
 
 /// How often the time of the other front ends is read.
 const LEARN_EVERY: Duration = Duration::from_secs(1);
@@ -122,9 +124,22 @@ impl QueueState {
 }
 
 impl Services {
-    /// Executes an operation of the Queue service, if the grant permits it.
-    pub async fn execute_queue(&self, grant: &Grant, operation: Operation) -> Result<Outcome> {
-        access::queue::authorize(grant, operation.kind(), operation.queue())?;
+    /// Executes an operation of the Queue service.
+    pub fn execute_queue(
+        &self,
+        authorized: Authorized<'_, Operation>,
+    ) -> impl Future<Output = Result<Outcome>> {
+        let (grant, operation) = authorized.into_parts();
+        self.run_queue(grant, operation)
+    }
+
+    /// Executes an operation in a task of its own.
+    pub async fn execute_queue_detached(&self, detached: DetachedOperation<Operation>) -> Result<Outcome> {
+        let (grant, operation) = detached.into_parts();
+        self.run_queue(&grant, operation).await
+    }
+
+    async fn run_queue(&self, grant: &Grant, operation: Operation) -> Result<Outcome> {
         let home = grant.home.as_str();
         let service = lazuli_model::Service::Queue;
         // Rare operations are boxed, so that the futures of frequent ones do not reserve space for them.
@@ -158,7 +173,7 @@ impl Services {
             Operation::DeleteMessage(target) => self.delete_message(home, &target).await,
             Operation::ClearMessages(queue) => Box::pin(self.clear_messages(home, &queue)).await,
             Operation::MoveMessages { from, to, max } => {
-                Box::pin(self.move_messages(grant, &from, &to, max.into())).await.map(Outcome::MessagesMoved)
+                Box::pin(self.move_messages(home, &from, &to, max.into())).await.map(Outcome::MessagesMoved)
             }
             Operation::GetProperties => {
                 Ok(Outcome::Properties(Box::pin(self.properties(service, home)).await?))

@@ -80,6 +80,11 @@ pub struct MessageRecord {
 }
 
 impl MessageRecord {
+    /// A message that is not stored yet.
+    pub fn new(text: Box<str>) -> Self {
+        Self { expires: u64::MAX, inserted: 0, id: Guid([0; 16]), dequeue_count: 0, nonce: 0, text }
+    }
+
     /// The record as bytes.
     pub fn encode(&self) -> Bytes {
         let mut out = Vec::with_capacity(HEAD_BYTES + self.text.len());

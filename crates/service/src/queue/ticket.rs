@@ -5,7 +5,7 @@
 //! visible message stays visible when the clock is set back, also across a restart, and a visibility timeout ends when
 //! that much time has passed.
 
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::Hasher as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use lazuli_engine::{Clock, Version};
@@ -26,19 +26,22 @@ pub struct Tickets {
     offset: AtomicI64,
     last: AtomicU64,
     drawn: AtomicU64,
-    secret: RandomState,
+    /// Two halves of the secret of the process.
+    secret: [u64; 2],
 }
 
 impl Tickets {
     /// Tickets by these clocks.
     pub fn new(options: &Options) -> Self {
+        let secret = u128::from_le_bytes(options.secret);
+        let (first, second) = (secret as u64, (secret >> 64) as u64);
         Self {
             clock: options.clock.clone(),
             elapsed: options.elapsed.clone(),
             offset: AtomicI64::new(i64::MIN),
             last: AtomicU64::new(0),
             drawn: AtomicU64::new(0),
-            secret: RandomState::new(),
+            secret: [first, second],
         }
     }
 
@@ -75,9 +78,13 @@ impl Tickets {
         u64::try_from(offset.saturating_add(passed)).unwrap_or(0)
     }
 
-    /// A number that cannot be guessed.
+    /// A number that cannot be guessed without the secret.
+    #[expect(deprecated, reason = "the standard library has no other keyed hash that takes its key")]
     pub fn nonce(&self) -> u64 {
-        self.secret.hash_one(self.drawn.fetch_add(1, Ordering::Relaxed))
+        let [first, second] = self.secret;
+        let mut hasher = std::hash::SipHasher::new_with_keys(first, second);
+        hasher.write_u64(self.drawn.fetch_add(1, Ordering::Relaxed));
+        hasher.finish()
     }
 
     /// A random id (UUID version 4).
@@ -112,6 +119,7 @@ mod tests {
             }),
             query_time_max: Duration::MAX,
             name_hold: Duration::ZERO,
+            secret: [1; 16],
         };
         let tickets = Tickets::new(&options);
         assert_eq!((tickets.next(), tickets.next(), tickets.now()), (1000, 1001, 1001));
@@ -129,5 +137,20 @@ mod tests {
         assert!(tickets.is_ahead(3001 + AHEAD_TICKS_MAX) && !tickets.is_ahead(3000));
         assert_ne!(tickets.nonce(), tickets.nonce());
         assert_ne!(tickets.id(), tickets.id());
+        assert_draws_follow_the_secret(&options);
+    }
+
+    /// A simulation replays its messages; two processes never share ids.
+    fn assert_draws_follow_the_secret(options: &Options) {
+        let drawn = |secret| {
+            let tickets = Tickets::new(&Options { secret, ..options.clone() });
+            (tickets.nonce(), tickets.nonce(), tickets.id())
+        };
+        assert_eq!(drawn([1; 16]), drawn([1; 16]));
+        for changed in [0, 15] {
+            let mut other = [1; 16];
+            other[changed] = 2;
+            assert_ne!(drawn([1; 16]), drawn(other), "every byte counts");
+        }
     }
 }

@@ -10,7 +10,8 @@
 //! `y/<token>` makes sure that the messages are put once. It is deleted in the background when `x/<token>` is gone and
 //! no move that was in progress can still be at step 2.
 //!
-//! If the second queue was deleted or cleared before step 2, the messages return to the first.
+//! If the second queue was deleted or cleared before step 2, the messages return to the first. If it was deleted or cleared
+//! after step 2, they do not: before the sweep erases a row `y/<token>`, it does step 3.
 
 use std::time::Duration;
 
@@ -18,9 +19,9 @@ use bytes::Bytes;
 use lazuli_engine::{
     Applied, Bound, Change, Condition, Engine, KeyPosition, KeyRange, Row, Scan, TableId, Verdict, Write,
 };
+use lazuli_model::ErrorCode;
 use lazuli_model::queue::QueueName;
 use lazuli_model::queue::limits::MESSAGES_PER_GET_MAX;
-use lazuli_model::{ErrorCode, OperationKind};
 
 use super::QueueState;
 use super::expire::{Keeper, counts};
@@ -29,7 +30,7 @@ use super::record::{MessageRecord, PARTITION, corrupt, parse_key};
 use crate::catalog::{Catalog, Name};
 use crate::record::{RecordReader, RecordWriter};
 use crate::usage::QueueCounts;
-use crate::{ATTEMPTS_MAX, Grant, Result, Services, access, sweep};
+use crate::{ATTEMPTS_MAX, Result, Services, sweep};
 
 /// A move gives up before step 2 when step 1 was this long ago. It is finished in the background then.
 const STEP_TIME_MAX: Duration = Duration::from_secs(60);
@@ -96,32 +97,28 @@ struct Steps<'a> {
 impl Services {
     /// Moves up to `max` visible messages from one queue to the back of another, and returns how many were moved. Their
     /// ids, contents and expiry times stay; they count as never dequeued.
-    pub async fn move_messages(
+    pub(super) async fn move_messages(
         &self,
-        grant: &Grant,
+        home: &str,
         from: &QueueName,
         to: &QueueName,
         max: u64,
     ) -> Result<u64> {
-        for kind in [OperationKind::GetMessages, OperationKind::DeleteMessage] {
-            access::queue::authorize(grant, kind, Some(from))?;
-        }
-        access::queue::authorize(grant, OperationKind::PutMessage, Some(to))?;
         if from == to {
             return Err(ErrorCode::InvalidInput.into());
         }
-        let emptied = self.find_queue(&grant.home, from).await?;
+        let emptied = self.find_queue(home, from).await?;
         let source = emptied.record.id;
         let steps = Steps { engine: &*self.engine, catalog: &self.catalog, queues: &self.queues };
         steps.finish_all(source).await?;
         let mut moved = 0;
         while moved < max {
-            let filled = self.find_queue(&grant.home, to).await?;
+            let filled = self.find_queue(home, to).await?;
             let target = filled.record.id;
             self.window(target).await?;
             let count = u64::from(MESSAGES_PER_GET_MAX).min(max - moved);
             let started = (self.options.elapsed)();
-            let Some((row, transfer)) = self.detach(grant, source, (to, target), count).await? else { break };
+            let Some((row, transfer)) = self.detach(home, source, (to, target), count).await? else { break };
             if (self.options.elapsed)().saturating_sub(started) > STEP_TIME_MAX {
                 return Err(ErrorCode::OperationTimedOut.into());
             }
@@ -136,7 +133,7 @@ impl Services {
     /// Step 1; returns the row of the move, or `None` if no message is visible.
     async fn detach(
         &self,
-        grant: &Grant,
+        home: &str,
         source: TableId,
         (to, target): (&QueueName, TableId),
         count: u64,
@@ -154,7 +151,7 @@ impl Services {
                 Ok((sequence, MessageRecord::decode(&row.value)?))
             };
             let messages = taken.rows.iter().map(read).collect::<lazuli_engine::Result<_>>()?;
-            let (home, name) = (grant.home.clone(), to.as_str().to_owned());
+            let (home, name) = (home.to_owned(), to.as_str().to_owned());
             let transfer = Transfer { to: target, home, name, messages };
             let now = next();
             let row = format!("x/{}", token(source, now));
@@ -176,13 +173,19 @@ impl Keeper {
         steps.finish_all(queue).await?;
         steps.forget_all(queue).await
     }
+
+    /// Ends the moves to a queue that is gone, before its rows are erased. May be called again for the same queue.
+    pub(crate) async fn end_moves(&self, queue: TableId) -> Result<()> {
+        let steps = Steps { engine: &*self.engine, catalog: &self.catalog, queues: &self.queues };
+        steps.end_all(queue).await
+    }
 }
 
 impl Steps<'_> {
     /// Finishes all moves from a queue.
     async fn finish_all(&self, source: TableId) -> Result<()> {
         loop {
-            let rows = self.rows(source, "x/", PAGE_ROWS_MAX).await?;
+            let rows = self.rows(source, "x/", "x0", PAGE_ROWS_MAX).await?;
             for row in &rows {
                 self.finish(source, &row.row, &Transfer::decode(&row.value)?).await?;
             }
@@ -194,27 +197,57 @@ impl Steps<'_> {
 
     /// Steps 2 and 3; returns the number of messages that were moved.
     async fn finish(&self, source: TableId, row: &str, transfer: &Transfer) -> Result<u64> {
-        if !self.is_delivered(row, transfer).await? {
-            let name =
-                Name { service: lazuli_model::Service::Queue, home: &transfer.home, folded: &transfer.name };
-            let live = self.catalog.read(name).await?;
-            if live.is_none_or(|live| live.record.id != transfer.to) {
+        let name =
+            Name { service: lazuli_model::Service::Queue, home: &transfer.home, folded: &transfer.name };
+        // The catalog is read first. In the other order, another process could put the messages after the first read, and
+        // the queue could be emptied and cleared before the second one: then they would seem not to have been put.
+        let live = self.catalog.read(name).await?;
+        let is_gone = live.is_none_or(|live| live.record.id != transfer.to);
+        if !self.exists(transfer.to, &marker(row)).await? {
+            if is_gone {
                 self.give_back(source, row, transfer).await?;
                 return Ok(0);
             }
             self.deliver(row, transfer).await?;
         }
+        self.end(source, row, transfer).await?;
+        Ok(transfer.count())
+    }
+
+    /// Step 3.
+    async fn end(&self, source: TableId, row: &str, transfer: &Transfer) -> Result<()> {
         let mut writes =
             vec![Write { row: row.into(), condition: Condition::Exists, change: Change::Delete }];
         writes.extend(counts(transfer.sequences(), -1));
         // If it is rejected, another process was faster.
         self.engine.apply(source, PARTITION, writes).await?;
-        Ok(transfer.count())
+        Ok(())
     }
 
-    async fn is_delivered(&self, row: &str, transfer: &Transfer) -> Result<bool> {
-        let marker = marker(row);
-        let found = self.engine.get(transfer.to, PARTITION, &[&marker]).await?;
+    /// Step 3 of all moves that have put messages into a queue that is gone: without the rows `y/<token>`, they would
+    /// seem not to have been put.
+    async fn end_all(&self, target: TableId) -> Result<()> {
+        let mut from = "y/".to_owned();
+        loop {
+            let rows = self.rows(target, &from, "y0", PAGE_ROWS_MAX).await?;
+            for row in &rows {
+                let origin = row.row.strip_prefix("y/").and_then(origin).ok_or_else(corrupt)?;
+                let source_row = row.row.replacen('y', "x", 1);
+                let found = self.engine.get(origin, PARTITION, &[&source_row]).await?;
+                if let Some(found) = found.into_iter().flatten().next() {
+                    self.end(origin, &source_row, &Transfer::decode(&found.value)?).await?;
+                }
+            }
+            match rows.last() {
+                // The least row after it.
+                Some(last) if rows.len() == PAGE_ROWS_MAX => from = format!("{}\0", last.row),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    async fn exists(&self, queue: TableId, row: &str) -> Result<bool> {
+        let found = self.engine.get(queue, PARTITION, &[row]).await?;
         Ok(found.into_iter().flatten().next().is_some())
     }
 
@@ -265,27 +298,25 @@ impl Steps<'_> {
     /// Deletes the rows that finished moves have left in a queue.
     async fn forget_all(&self, target: TableId) -> Result<()> {
         let now = self.queues.tickets.now();
-        for row in self.rows(target, "y/", TRACES_MAX).await? {
+        for row in self.rows(target, "y/", "y0", TRACES_MAX).await? {
             let origin = row.row.strip_prefix("y/").and_then(origin).ok_or_else(corrupt)?;
             let is_old = row.version.0.saturating_add(sweep::GRACE_TICKS) < now;
             let source_row = row.row.replacen('y', "x", 1);
-            if is_old && self.engine.get(origin, PARTITION, &[&source_row]).await?.iter().all(Option::is_none)
-            {
+            if is_old && !self.exists(origin, &source_row).await? {
                 self.engine.apply(target, PARTITION, vec![remove(&row)]).await?;
             }
         }
         Ok(())
     }
 
-    /// The rows of a queue that start with two characters.
-    async fn rows(&self, queue: TableId, prefix: &str, rows_max: usize) -> Result<Vec<Row>> {
+    /// The rows of a queue from one row up to another.
+    async fn rows(&self, queue: TableId, from: &str, before: &str, rows_max: usize) -> Result<Vec<Row>> {
         let place = |row: &str| KeyPosition { partition: PARTITION.into(), row: row.into() };
-        let end = prefix.replace('/', "0");
         let scan = Scan {
             table: queue,
             ranges: vec![KeyRange {
-                start: Bound::Included(place(prefix)),
-                end: Bound::Excluded(place(&end)),
+                start: Bound::Included(place(from)),
+                end: Bound::Excluded(place(before)),
             }],
             rows_max,
             bytes_max: usize::MAX,

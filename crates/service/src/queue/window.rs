@@ -19,6 +19,7 @@ use std::time::Duration;
 use lazuli_engine::{Engine, Page, Row, Scan, TableId, Verdict, Version};
 use lazuli_model::time::TICKS_PER_SECOND;
 
+use super::puts::PutLine;
 use super::record::{self, MessageRecord, message_key};
 use crate::Result;
 
@@ -71,6 +72,8 @@ pub struct Window {
     expired: AtomicU64,
     /// The time of the queue was read: see [`record::TIME`].
     pub has_time: tokio::sync::OnceCell<()>,
+    /// Messages that wait for their commit.
+    pub puts: PutLine,
 }
 
 #[derive(Default)]
@@ -115,7 +118,7 @@ impl Drop for Placing {
 pub struct Taken {
     window: Arc<Window>,
     pub rows: Vec<Row>,
-    /// They were committed: nobody needs to read them again.
+    /// They were committed and need not be read again.
     pub settled: bool,
 }
 

@@ -19,7 +19,7 @@ use lazuli_model::{DateTime, ErrorCode, PackedRow, TableName};
 pub use analytics::MetricsRow;
 pub use partition::{PartitionUse, partition_of};
 
-use crate::access::table::{Authorized, DetachedOperation};
+use crate::access::{Authorized, DetachedOperation};
 use crate::catalog::{Live, Name};
 use crate::heat::PartitionName;
 use crate::{Error, Grant, Result, Services};
@@ -35,7 +35,7 @@ impl Services {
     /// it has, with a continuation.
     pub fn execute_table_within(
         &self,
-        authorized: Authorized<'_>,
+        authorized: Authorized<'_, Operation>,
         query_time_max: Duration,
     ) -> impl Future<Output = Result<Outcome>> {
         let (grant, operation) = authorized.into_parts();
@@ -43,8 +43,8 @@ impl Services {
     }
 
     /// Executes an operation in a task of its own.
-    pub async fn execute_table_detached(&self, detached: DetachedOperation) -> Result<Outcome> {
-        let DetachedOperation { grant, operation } = detached;
+    pub async fn execute_table_detached(&self, detached: DetachedOperation<Operation>) -> Result<Outcome> {
+        let (grant, operation) = detached.into_parts();
         self.run_table(&grant, operation, self.options.query_time_max).await
     }
 

@@ -3,7 +3,8 @@
 use lazuli_model::blob::operation::BlobAction;
 use lazuli_model::blob::write::DeleteSnapshots;
 use lazuli_model::{ErrorCode, OperationKind, Permissions, Service};
-use lazuli_service::access::blob::{authorize, creates_only};
+use lazuli_service::access::Authorized;
+use lazuli_service::access::blob::creates_only;
 use lazuli_service::{Grant, Scope, SignedPart};
 
 use crate::world::{CONTAINER, World, blob, bytes_of};
@@ -31,7 +32,8 @@ fn a_directory_covers_the_blob_of_its_name_and_those_below() {
         ("foo/bar", "foo/bar/x", true),
         ("", "anything", true),
     ] {
-        let found = authorize(&of(SignedPart::Directory(directory.into()), "d"), &blob(name, delete()));
+        let grant = of(SignedPart::Directory(directory.into()), "d");
+        let found = Authorized::new(&grant, blob(name, delete())).map(drop);
         let expected = if is_covered { Ok(()) } else { Err(ErrorCode::AuthorizationFailure) };
         assert_eq!(found.map_err(|failure| failure.code), expected, "{directory} {name}");
     }

@@ -12,16 +12,15 @@ use lazuli_model::blob::lease::{LeaseAction, LeaseDuration};
 use lazuli_model::blob::list::{BlobEntry, Include, ListBlobs, ListedState};
 use lazuli_model::blob::operation::{BlobAction, Revision};
 use lazuli_model::blob::{Outcome, Stamp};
-use lazuli_service::Grant;
-use lazuli_service::blob::Supply;
 
 use crate::appends::{copy_of, source};
 use crate::fused::{Fault, Fuse, FusedEngine};
-use crate::world::{ACCOUNT, CONTAINER, Features, START_TICKS, World, blob, clock};
+use crate::world::{CONTAINER, Features, START_TICKS, World, blob, clock};
 
 /// A day, and a second: versions of commits are ahead of a clock that stands still.
 const DAY: u64 = 24 * 60 * 60 + 1;
-const TRACKING: Features = Features { versions: false, events: false, last_access: true };
+const TRACKING: Features =
+    Features { versions: false, events: false, last_access: true, copy_at_once_max: None };
 
 /// With the blob `a`.
 async fn world(features: Features) -> World {
@@ -89,7 +88,7 @@ async fn a_read_is_recorded_once_a_day() {
 
 #[tokio::test]
 async fn recording_changes_nothing_else() {
-    let features = Features { versions: true, events: true, last_access: true };
+    let features = Features { versions: true, events: true, last_access: true, copy_at_once_max: None };
     let world = world(features).await;
     let acquire = LeaseAction::Acquire { proposed: None, duration: LeaseDuration::Infinite };
     world.on("a", BlobAction::Lease(acquire)).await.unwrap();
@@ -126,7 +125,7 @@ async fn only_reads_of_the_content_count() {
     world.blobs.accesses().round().await.unwrap();
     assert_eq!(listed(&world).await, expected, "none of these was an access");
     let copy = blob("b", copy_of(source("a", Revision::Current)));
-    world.run_with(copy, Supply::Local(Grant::everything(ACCOUNT))).await.unwrap();
+    world.run_local(copy).await.unwrap();
     world.blobs.accesses().round().await.unwrap();
     assert_eq!(last_access(&world, "a").await, Some(world.now()), "the source of a copy");
 }

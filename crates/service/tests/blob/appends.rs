@@ -55,6 +55,7 @@ pub fn source(name: &str, revision: Revision) -> CopySource {
         key: None,
         conditions: Conditions::default(),
         range: None,
+        length_max: None,
         expected: Default::default(),
     }
 }
@@ -238,10 +239,7 @@ async fn earlier_states_stay_as_they_were() {
         panic!()
     };
     let mut download = world.open("log", Revision::Current).await.unwrap();
-    let copy = world.run_with(
-        blob("copy", copy_of(source("log", Revision::Current))),
-        Supply::Local(world.grant.clone()),
-    );
+    let copy = world.run_local(blob("copy", copy_of(source("log", Revision::Current))));
     assert!(matches!(copy.await, Ok(Outcome::Copied { .. })));
     for (n, length) in lengths.iter().enumerate().skip(20) {
         world.append("log", bytes_of(n as u64, *length)).await.unwrap();
@@ -258,8 +256,7 @@ async fn earlier_states_stay_as_they_were() {
     // The copy is an append blob of its own.
     assert_eq!(appended(world.append("copy", vec![1; 30]).await), (before.len() as u64, 21));
     // A copy of the snapshot over its blob goes back to it, and can be appended to.
-    let back =
-        world.run_with(blob("log", copy_of(source("log", snapshot))), Supply::Local(world.grant.clone()));
+    let back = world.run_local(blob("log", copy_of(source("log", snapshot))));
     assert!(matches!(back.await, Ok(Outcome::Copied { .. })));
     world.append("log", vec![9; 30]).await.unwrap();
     assert_eq!(world.read("log").await.unwrap(), [before.clone(), vec![9; 30]].concat());
@@ -275,7 +272,7 @@ async fn a_source_can_be_appended() {
     let range = Some(ByteRange { first: 100, last: Some(10_099) });
     let from = Box::new(CopySource { range, ..source("source", Revision::Current) });
     let action = BlobAction::AppendBlockFromUrl(from, Digests::default(), AppendConditions::default());
-    let done = world.run_with(blob("log", action), Supply::Local(world.grant.clone())).await;
+    let done = world.run_local(blob("log", action)).await;
     assert_eq!(appended(done), (0, 1));
     assert_eq!(world.read("log").await.unwrap(), bytes_of(1, 20_000)[100..10_100]);
 }

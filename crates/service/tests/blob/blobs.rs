@@ -1,9 +1,11 @@
-//! Which operations change an ETag, what each write keeps and clears, and what is reported as missing.
+//! Which operations change an ETag, which settings each write keeps and clears, and which errors report missing
+//! resources.
 
 use lazuli_model::blob::operation::{BlobAction, GetBlob, SetProperties};
 use lazuli_model::blob::write::WriteSettings;
 use lazuli_model::blob::{AccessTier, ContentHeaders, Outcome, Tags};
 use lazuli_model::{ErrorCode, Metadata};
+use lazuli_service::access::Authorized;
 use lazuli_service::blob::Supply;
 use lazuli_service::stream::Whole;
 
@@ -137,7 +139,8 @@ async fn the_future_of_an_operation_is_small() {
     const BYTES_MAX: usize = 8 * 1024;
     let world = World::new().await;
     let operation = blob("b", BlobAction::GetProperties);
-    let future = world.blobs.execute(&world.grant, operation, lazuli_service::blob::Supply::Nothing);
+    let authorized = Authorized::new(&world.grant, operation).unwrap();
+    let future = world.blobs.execute(authorized, lazuli_service::blob::Supply::Nothing);
     let bytes = std::mem::size_of_val(&future);
     assert!(bytes <= BYTES_MAX, "{bytes} bytes");
 }

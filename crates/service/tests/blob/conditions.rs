@@ -1,9 +1,11 @@
-//! Conditional requests: what each operation does with them, and that concurrent ones exclude each other.
+//! Conditional requests: their effect on each operation, and that concurrent ones exclude each other.
 
 use std::sync::Arc;
 
-use lazuli_model::blob::condition::ETags;
+use lazuli_model::blob::block::BlockListFilter;
+use lazuli_model::blob::condition::{ETags, TierConditions};
 use lazuli_model::blob::operation::{BlobAction, GetBlob, SetProperties};
+use lazuli_model::blob::tag::TagExpression;
 use lazuli_model::blob::{Conditions, ETag, Outcome};
 use lazuli_model::{ErrorCode, Metadata};
 
@@ -18,6 +20,35 @@ fn none_match(etag: ETag) -> Conditions {
 }
 
 const OTHER: ETag = ETag::new(1);
+
+/// BL-04, BL-06: a blob that has only uncommitted blocks counts as missing, also when it is deleted. The conditions were
+/// ignored.
+#[tokio::test]
+async fn uncommitted_blocks_meet_conditions_like_a_missing_blob() {
+    let world = World::new().await;
+    world.stage("b", "id", "x").await.unwrap();
+    let delete = || BlobAction::Delete { snapshots: Default::default(), is_permanent: false };
+    let list = || BlobAction::GetBlockList(BlockListFilter::All);
+    let tagged = || Conditions {
+        if_tags: Some(TagExpression::parse("\"k\" = 'v'").unwrap()),
+        ..Conditions::default()
+    };
+    let chosen = || {
+        let tier = TierConditions { if_modified_since: Some(world.now()), ..TierConditions::default() };
+        Conditions { tier, ..Conditions::default() }
+    };
+    let any = || Conditions { if_match: Some(ETags::Any), ..Conditions::default() };
+    for conditions in [if_match(OTHER), any(), tagged()] {
+        let rejected = run(&world, "b", delete(), conditions).await;
+        assert_eq!(rejected, Err(ErrorCode::ConditionNotMet));
+    }
+    let rejected = run(&world, "b", delete(), chosen()).await;
+    assert_eq!(rejected, Err(ErrorCode::AccessTierChangeTimeConditionNotMet));
+    assert_eq!(run(&world, "b", list(), tagged()).await, Err(ErrorCode::ConditionNotMet));
+    assert!(run(&world, "b", list(), Conditions::default()).await.is_ok());
+    assert!(run(&world, "b", delete(), if_none_match_any()).await.is_ok());
+    assert_eq!(run(&world, "b", list(), Conditions::default()).await, Err(ErrorCode::BlobNotFound));
+}
 
 /// BL-02, BL-04, BL-06: reads fail with 304 or 412, changes with 412, creations with 409 for `*`.
 #[tokio::test]

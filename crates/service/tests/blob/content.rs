@@ -105,6 +105,22 @@ async fn checksums_of_bodies_and_ranges() {
     assert_eq!(world.pieces().await, 1, "rejected content is gone");
 }
 
+/// The length of a range without end is known only when the blob is. Its checksum took a read of everything that follows.
+#[tokio::test]
+async fn a_checksum_of_an_open_range_is_limited_too() {
+    let world = World::new().await;
+    world.put("b", bytes_of(1, 4 * MIB + 1)).await.unwrap();
+    for digests in [Digests { md5: true, crc64: false }, Digests { md5: false, crc64: true }] {
+        let get = |first| {
+            let range = Some(ByteRange { first, last: None });
+            world.on("b", BlobAction::Get(GetBlob { range, digests, ..GetBlob::default() }))
+        };
+        assert_eq!(get(0).await, Err(ErrorCode::OutOfRangeInput));
+        let Ok(Outcome::Content(got)) = get(1).await else { panic!() };
+        assert_eq!((got.digested.md5.is_some(), got.digested.crc64.is_some()), (digests.md5, digests.crc64));
+    }
+}
+
 /// A body that ends early, is too long or fails leaves nothing behind.
 #[tokio::test]
 async fn broken_bodies_leave_nothing() {

@@ -1,13 +1,15 @@
-//! The scripts of append and page blobs that are stopped after every call.
+//! The scripts of append and page blobs, and of copies in the background, that are stopped after every call.
 
 use bytes::Bytes;
+use lazuli_model::blob::Outcome;
+use lazuli_model::blob::copy::CopyStatus;
 use lazuli_model::blob::operation::{BlobAction, Revision};
 use lazuli_model::blob::write::DeleteSnapshots;
-use lazuli_service::blob::Supply;
+use lazuli_model::{ErrorCode, Guid};
 
 use crate::appends::{copy_of, source};
 use crate::crash::{Crash, Run};
-use crate::world::{CONTAINER, blob, bytes_of, with};
+use crate::world::{CONTAINER, blob, bytes_of, code, with};
 
 const PAGE: usize = 512;
 
@@ -40,11 +42,61 @@ impl Run {
         content: Bytes,
     ) -> Crash {
         self.may_become(to, Some(content.clone()));
-        let grant = self.world.grant.clone();
         let copy = blob(to, copy_of(source(from, revision)));
-        self.world.run_with(copy, Supply::Local(grant)).await?;
+        self.world.run_local(copy).await?;
         self.has_become(to, Some(content));
         Ok(())
+    }
+
+    /// Begins a copy that continues in the background. Until it is complete, the destination is empty.
+    async fn begin_copy(&mut self, from: &'static str, to: &'static str) -> Result<Guid, ErrorCode> {
+        self.may_become(to, Some(Bytes::new()));
+        self.may_become(to, Some(self.content(from)));
+        let copy = blob(to, copy_of(source(from, Revision::Current)));
+        let Outcome::Copied { id, status: CopyStatus::Pending, .. } = self.world.run_local(copy).await?
+        else {
+            panic!("the copy is not pending")
+        };
+        Ok(id)
+    }
+
+    async fn end_copies(&mut self, to: &'static str, content: Bytes) -> Crash {
+        let mut copies = self.world.blobs.copies();
+        while copies.round().await.map_err(code)? {}
+        self.has_become(to, Some(content));
+        Ok(())
+    }
+
+    async fn copy_later(&mut self, from: &'static str, to: &'static str) -> Crash {
+        self.begin_copy(from, to).await?;
+        self.end_copies(to, self.content(from)).await
+    }
+
+    /// Copies in the background: of every kind, over older content, from a source that changes, and aborted ones.
+    pub async fn pending_script(&mut self) -> Crash {
+        self.world.create_container(CONTAINER).await?;
+        self.stage("blocks", 0..3, 100).await?;
+        self.commit("blocks", &[0, 1, 2, 1], 100).await?;
+        self.copy_later("blocks", "copy").await?;
+        self.sweep().await?;
+        self.put("whole", bytes_of(1, 100)).await?;
+        self.copy_later("whole", "copy").await?;
+        self.sweep().await?;
+        self.begin_copy("whole", "copy").await?;
+        self.put("whole", bytes_of(2, 100)).await?;
+        self.end_copies("copy", Bytes::new()).await?;
+        let id = self.begin_copy("blocks", "copy").await?;
+        self.world.on("copy", BlobAction::AbortCopy(id)).await?;
+        self.end_copies("copy", Bytes::new()).await?;
+        self.sweep().await?;
+        self.create_append("log").await?;
+        self.append("log", bytes_of(3, 100)).await?;
+        self.append("log", bytes_of(4, 15)).await?;
+        self.copy_later("log", "log copy").await?;
+        self.create_pages("pages", 100).await?;
+        self.change_pages("pages", 10, 60, 1).await?;
+        self.copy_later("pages", "page copy").await?;
+        self.sweep().await
     }
 
     async fn delete_first_snapshot(&mut self, name: &'static str) -> Crash {

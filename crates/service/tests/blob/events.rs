@@ -12,13 +12,14 @@ use lazuli_model::blob::operation::{BlobAction, Revision};
 use lazuli_model::blob::write::DeleteSnapshots;
 use lazuli_model::blob::{AccessTier, BlobKind};
 use lazuli_service::Grant;
-use lazuli_service::blob::{Events, Supply};
+use lazuli_service::blob::Events;
 
 use crate::appends::{copy_of, source};
 use crate::fused::{Fault, Fuse, FusedContent, FusedEngine};
 use crate::world::{ACCOUNT, CONTAINER, Features, OTHER, REHYDRATION, START_TICKS, World, blob, clock};
 
-const WITH_EVENTS: Features = Features { versions: false, events: true, last_access: false };
+const WITH_EVENTS: Features =
+    Features { versions: false, events: true, last_access: false, copy_at_once_max: None };
 
 async fn world() -> World {
     World::with_features(WITH_EVENTS).await
@@ -73,7 +74,7 @@ async fn changes_of_blobs_have_events() {
 
     world.put("b", "x").await.unwrap();
     let copy = blob("c", copy_of(source("b", Revision::Current)));
-    world.run_with(copy, Supply::Local(world.grant.clone())).await.unwrap();
+    world.run_local(copy).await.unwrap();
     world.create_append("log").await.unwrap();
     world.append("log", vec![1; 10]).await.unwrap();
     let found = deliver(&events).await;
@@ -84,7 +85,7 @@ async fn changes_of_blobs_have_events() {
     assert_eq!(deliver(&events).await, [], "delivered events are forgotten");
 }
 
-/// Nothing is stored for events that nobody wants.
+/// Nothing is stored if events are off.
 #[tokio::test]
 async fn without_events_nothing_is_stored() {
     let (plain, with_events) = (World::new().await, world().await);
@@ -115,6 +116,84 @@ async fn a_blob_that_leaves_the_archive_has_its_event_then() {
     assert_eq!(found[0].tier, AccessTier::Hot);
 }
 
+/// A blob that had left the archive lost its event if it was deleted, replaced or moved to another tier before the
+/// delivery.
+#[tokio::test]
+async fn a_blob_that_has_left_the_archive_has_its_event_whatever_happens_to_it_then() {
+    use EventKind::{Created, Deleted, TierChanged};
+    let world = world().await;
+    let events = world.blobs.events().unwrap();
+    for name in ["deleted", "replaced", "moved"] {
+        world.put(name, "x").await.unwrap();
+        world.on(name, to(AccessTier::Archive)).await.unwrap();
+        world.on(name, to(AccessTier::Hot)).await.unwrap();
+    }
+    assert_eq!(deliver(&events).await.len(), 6);
+    world.pass(REHYDRATION.as_secs() + 1);
+    world.on("deleted", delete()).await.unwrap();
+    world.put("replaced", "y").await.unwrap();
+    world.on("moved", to(AccessTier::Archive)).await.unwrap();
+    // It leaves the archive for the second time before the first time is delivered.
+    world.on("moved", to(AccessTier::Cool)).await.unwrap();
+    let mut found = deliver(&events).await;
+    found.sort_by(|a, b| a.blob.cmp(&b.blob));
+    let tiers: Vec<_> = found.iter().map(|event| (event.kind, &*event.blob, event.tier)).collect();
+    let expected = [
+        (TierChanged, "deleted", AccessTier::Hot),
+        (Deleted, "deleted", AccessTier::Hot),
+        (TierChanged, "moved", AccessTier::Hot),
+        (TierChanged, "moved", AccessTier::Archive),
+        (TierChanged, "replaced", AccessTier::Hot),
+        (Created, "replaced", AccessTier::Hot),
+    ];
+    assert_eq!(tiers, expected);
+    world.on("moved", delete()).await.unwrap();
+    assert_eq!(told(&deliver(&events).await), [(Deleted, "DeleteBlob", "moved")]);
+    world.pass(REHYDRATION.as_secs() + 1);
+    assert_eq!(deliver(&events).await, [], "it was deleted in the archive");
+}
+
+/// A blob that is deleted in the archive has no event at the time at which it would have left it, even if there is a blob
+/// of its name then, and even if that time has come when the deletion is delivered.
+#[tokio::test]
+async fn a_blob_that_is_deleted_in_the_archive_does_not_leave_it() {
+    use EventKind::{Created, Deleted};
+    for delivers in [true, false] {
+        let world = world().await;
+        let events = world.blobs.events().unwrap();
+        world.put("a", "x").await.unwrap();
+        world.on("a", to(AccessTier::Archive)).await.unwrap();
+        let rows = world.rows().await;
+        world.on("a", to(AccessTier::Hot)).await.unwrap();
+        world.on("a", delete()).await.unwrap();
+        let mut found = if delivers { deliver(&events).await } else { Vec::new() };
+        world.put("a", "y").await.unwrap();
+        world.pass(REHYDRATION.as_secs() + 1);
+        found.extend(deliver(&events).await);
+        let last: Vec<_> = found.iter().rev().take(2).map(|event| event.kind).collect();
+        assert_eq!((found.len(), last), (4, vec![Created, Deleted]));
+        assert_eq!(world.rows().await, rows - 2, "no row of an event is left");
+    }
+}
+
+/// After a failure in the middle of a batch, everything that had been delivered was sent again, with every attempt.
+#[tokio::test]
+async fn a_failure_in_a_batch_does_not_repeat_what_was_delivered() {
+    let world = world().await;
+    let events = world.blobs.events().unwrap();
+    for n in 0..70 {
+        world.put("a", format!("{n}")).await.unwrap();
+    }
+    let batch = events.next().await.unwrap().unwrap();
+    let all = batch.events.clone();
+    assert_eq!(all.len(), 64);
+    events.failed(&batch, 63).await.unwrap();
+    let batch = events.next().await.unwrap().unwrap();
+    assert_eq!((batch.events.len(), &batch.events[0]), (7, &all[63]));
+    events.failed(&batch, 0).await.unwrap();
+    assert_eq!(deliver(&events).await.len(), 7);
+}
+
 #[tokio::test]
 async fn events_survive_a_restart_and_failed_deliveries() {
     let world = world().await;
@@ -129,7 +208,7 @@ async fn events_survive_a_restart_and_failed_deliveries() {
     world.reclaim.round().await.unwrap();
     let failed = events.next().await.unwrap().unwrap();
     let first = failed.events[0].clone();
-    events.failed(&failed);
+    events.failed(&failed, 0).await.unwrap();
     let found = deliver(&events).await;
     assert_eq!((found.len(), &found[0]), (100, &first));
     assert!(found.is_sorted_by(|a, b| a.time < b.time));
@@ -156,7 +235,7 @@ async fn accounts_have_lanes_of_their_own() {
     let found = deliver(&second).await;
     assert_eq!(found.iter().map(|event| &*event.home).collect::<Vec<_>>(), [OTHER]);
     assert_eq!(first.waiting(), 1);
-    first.failed(&stuck);
+    first.failed(&stuck, 0).await.unwrap();
     assert!(second.next().await.unwrap().is_none());
     assert_eq!(deliver(&first).await, stuck.events);
     let mut world = world.restarted();

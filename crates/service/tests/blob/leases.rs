@@ -310,6 +310,26 @@ async fn a_lease_on_uncommitted_blocks() {
     assert_eq!(state_of(&world.restarted()).await, LeaseState::Leased);
 }
 
+/// LS-07: the list of a blob that has only uncommitted blocks was returned whatever lease id was sent.
+#[tokio::test]
+async fn the_list_of_uncommitted_blocks_checks_the_lease_id() {
+    use lazuli_model::blob::block::BlockListFilter;
+    let list = async |world: &World, id| {
+        let list = BlobAction::GetBlockList(BlockListFilter::All);
+        world.run(with(blob("b", list), |request| request.lease = id)).await.map(drop)
+    };
+    let world = World::new().await;
+    world.stage("b", "id", "x").await.unwrap();
+    assert_eq!(list(&world, None).await, Ok(()));
+    assert_eq!(list(&world, Some(A)).await, Err(ErrorCode::LeaseNotPresentWithBlobOperation));
+    lease(&world, acquire(Some(A), 60)).await.unwrap();
+    assert_eq!(list(&world, None).await, Ok(()));
+    assert_eq!(list(&world, Some(A)).await, Ok(()));
+    assert_eq!(list(&world, Some(B)).await, Err(ErrorCode::LeaseIdMismatchWithBlobOperation));
+    world.pass(60);
+    assert_eq!(list(&world, Some(A)).await, Err(ErrorCode::LeaseLost));
+}
+
 /// What follows the uncommitted blocks does not inherit their lease.
 #[tokio::test]
 async fn a_lease_ends_with_the_uncommitted_blocks() {

@@ -4,21 +4,26 @@
 //! |---|---|
 //! | rights | `access.rs` |
 //! | bodies, ranges, checksums, downloads that outlive their version | `content.rs` |
-//! | what changes an ETag, settings of a blob, what is missing | `blobs.rs` |
+//! | changes of ETags, settings of a blob, missing blobs | `blobs.rs` |
 //! | conditional requests, one after the other and at once | `conditions.rs` |
+//! | uploads of blocks during which the blob changes | `block_uploads.rs` |
+//! | block lists that meet uploads half way | `gathered.rs` |
 //! | leases of blobs, across restarts | `leases.rs` |
 //! | listings | `listing.rs` |
 //! | tags, and searches by them | `tags.rs` |
 //! | soft delete | `deleted.rs` |
 //! | versions | `versions.rs` |
+//! | policies and legal holds of snapshots and containers | `protection.rs` |
 //! | tiers and the way out of the archive | `tiers.rs` |
 //! | appends that share a commit | `append_batches.rs` |
 //! | append blobs: concurrent appends, folding, seal | `appends.rs` |
 //! | page blobs, by example and beside a model | `pages.rs`, `page_model.rs` |
+//! | copies within the server that continue in the background | `copies.rs` |
 //! | copies from other servers | `remote.rs` |
 //! | events | `events.rs` |
 //! | the time of the last access | `access_time.rs` |
 //! | sweeps that meet changes half way | `sweeps.rs` |
+//! | what sweeps of many generations cost | `garbage.rs` |
 //! | crashes and failures at every call of the stores | `crash.rs`, `crash_kinds.rs` |
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails its test")]
@@ -27,19 +32,26 @@ mod access;
 mod access_time;
 mod append_batches;
 mod appends;
+mod between;
 mod blobs;
+mod block_uploads;
 mod conditions;
 mod content;
+mod copies;
 mod crash;
 mod crash_kinds;
 mod deleted;
 mod events;
 mod fused;
+mod garbage;
+mod gathered;
+mod interrupted;
 mod leases;
 mod listed;
 mod listing;
 mod page_model;
 mod pages;
+mod protection;
 mod remote;
 mod requests;
 mod sweeps;

@@ -1,4 +1,4 @@
-//! Page blobs: what a write costs, sequence numbers, ranges, differences, versions, copies.
+//! Page blobs: the cost of a write, sequence numbers, ranges, differences, versions, copies.
 
 use bytes::Bytes;
 use lazuli_model::blob::condition::SequenceConditions;
@@ -297,7 +297,7 @@ async fn copies_and_sources() {
     let new = world.read("p").await.unwrap();
     let copy = |to: &str, from| blob(to, copy_of(source("p", from)));
     for (to, from) in [("copy", Revision::Current), ("old", snapshot), ("p", snapshot)] {
-        let done = world.run_with(copy(to, from), Supply::Local(world.grant.clone())).await;
+        let done = world.run_local(copy(to, from)).await;
         assert!(matches!(done, Ok(Outcome::Copied { .. })), "{done:?}");
     }
     world.put_page("p", 0, vec![9; 512]).await.unwrap();
@@ -314,7 +314,7 @@ async fn copies_and_sources() {
     let from = Box::new(CopySource { range, ..source("copy", Revision::Current) });
     let span = PageSpan { offset: 1024, length: 1024 };
     let action = BlobAction::PutPageFromUrl(span, from, Digests::default(), SequenceConditions::default());
-    let done = world.run_with(blob("p", action), Supply::Local(world.grant.clone())).await;
+    let done = world.run_local(blob("p", action)).await;
     assert!(matches!(done, Ok(Outcome::PagesWritten { .. })), "{done:?}");
     assert_eq!(world.read("p").await.unwrap()[1024..2048], bytes_of(2, 1024));
 }
@@ -333,7 +333,7 @@ async fn incremental_copies_make_snapshots_that_can_be_compared() {
     let mut made = Vec::new();
     for from in [first, second] {
         let action = BlobAction::IncrementalCopy(Box::new(source("p", from)));
-        let done = world.run_with(blob("copy", action), Supply::Local(world.grant.clone())).await;
+        let done = world.run_local(blob("copy", action)).await;
         assert!(matches!(done, Ok(Outcome::Copied { .. })), "{done:?}");
         while copies.round().await.unwrap() {}
         let copy = world.properties("copy").await.unwrap().copy.unwrap();
@@ -353,7 +353,7 @@ async fn incremental_copies_make_snapshots_that_can_be_compared() {
         (Revision::Current, ErrorCode::IncrementalCopySourceMustBeSnapshot),
     ] {
         let action = BlobAction::IncrementalCopy(Box::new(source("p", from)));
-        let done = world.run_with(blob("copy", action), Supply::Local(world.grant.clone())).await;
+        let done = world.run_local(blob("copy", action)).await;
         assert_eq!(done, Err(expected));
     }
     world.settle().await;
@@ -380,7 +380,7 @@ async fn incremental_copies_regroup_pages() {
             let from = world.snapshot("p").await;
             let content = world.read_of("p", from).await.unwrap();
             let action = BlobAction::IncrementalCopy(Box::new(source("p", from)));
-            let done = world.run_with(blob("copy", action), Supply::Local(world.grant.clone())).await;
+            let done = world.run_local(blob("copy", action)).await;
             assert!(matches!(done, Ok(Outcome::Copied { .. })), "{done:?}");
             while world.blobs.copies().round().await.unwrap() {}
             let copy = world.properties("copy").await.unwrap().copy.unwrap();

@@ -79,6 +79,11 @@ impl Source for Pieces {
     }
 }
 
+/// A block blob of this length there.
+pub fn supply(length: usize) -> Supply<'static> {
+    Supply::Remote(Box::new(There(format!("http://h/BlockBlob/{length}"))))
+}
+
 async fn start(world: &World, name: &str, url: &str) -> Guid {
     let source = CopySource { url: url.into(), blob: None, ..source(name, Revision::Current) };
     let supply = Supply::Remote(Box::new(There(url.into())));

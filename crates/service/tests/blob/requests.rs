@@ -1,9 +1,13 @@
 //! Requests and bodies as the tests need them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use bytes::Bytes;
 use lazuli_model::ErrorCode;
 use lazuli_model::blob::block::{BlockRef, BlockSource};
 use lazuli_model::blob::container::{ContainerAction, ContainerRequest};
+use lazuli_model::blob::copy::SourceBlob;
 use lazuli_model::blob::operation::{BlobAction, BlobRequest, Operation, Revision};
 use lazuli_model::blob::protection::Encryption;
 use lazuli_model::blob::write::{StreamedBody, WriteSettings};
@@ -20,6 +24,8 @@ pub struct Features {
     pub versions: bool,
     pub events: bool,
     pub last_access: bool,
+    /// A copy of a larger blob continues in the background.
+    pub copy_at_once_max: Option<u64>,
 }
 
 pub async fn drain(reader: &mut BlobReader) -> Result<Vec<u8>, Error> {
@@ -51,6 +57,21 @@ pub fn container(name: &str, action: ContainerAction) -> Operation {
         conditions: Conditions::default(),
         action,
     }))
+}
+
+/// The source on this server that an operation copies from.
+pub fn source_of(operation: &Operation) -> SourceBlob {
+    let Operation::Blob(request) = operation else { panic!("{operation:?}") };
+    let source = match &request.action {
+        BlobAction::PutBlobFromUrl(put) => &put.source,
+        BlobAction::Copy(copy) => &copy.source,
+        BlobAction::PutBlockFromUrl(_, source, _)
+        | BlobAction::AppendBlockFromUrl(source, ..)
+        | BlobAction::PutPageFromUrl(_, source, ..)
+        | BlobAction::IncrementalCopy(source) => source,
+        other => panic!("{other:?}"),
+    };
+    source.blob.clone().unwrap()
 }
 
 /// The operation with a change of its request.
@@ -96,6 +117,17 @@ pub fn if_match(etag: ETag) -> Conditions {
 
 pub fn if_none_match_any() -> Conditions {
     Conditions { if_none_match: Some(ETags::Any), ..Conditions::default() }
+}
+
+/// Numbers that never repeat, spread over all bits.
+pub fn entropy(ids: Arc<AtomicU64>) -> Arc<dyn Fn() -> [u8; 16] + Send + Sync> {
+    Arc::new(move || {
+        let number = ids.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
+        bytes[8..].copy_from_slice(&number.to_be_bytes());
+        bytes
+    })
 }
 
 /// Bytes that differ from those of every other number.

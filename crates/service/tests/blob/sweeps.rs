@@ -12,6 +12,7 @@ use lazuli_model::ErrorCode;
 use lazuli_model::blob::container::ContainerAction;
 use lazuli_model::blob::operation::BlobAction;
 use lazuli_model::blob::{ContainerName, Outcome};
+use lazuli_service::access::Authorized;
 use lazuli_service::blob::Supply;
 use lazuli_service::stream::Whole;
 use tokio::sync::{Notify, watch};
@@ -41,9 +42,9 @@ enum Sync {
 }
 
 /// An engine behind which something happens between two scans, and whose commits wait at a gate, one behind the other.
-struct Eventful {
+pub struct Eventful {
     below: Arc<dyn Engine>,
-    meanwhile: Mutex<Option<Meanwhile>>,
+    pub meanwhile: Mutex<Option<Meanwhile>>,
     is_open: watch::Sender<bool>,
     /// A commit has arrived at the gate.
     arrived: Notify,
@@ -68,7 +69,7 @@ impl Layer for Eventful {
         })
     }
 
-    /// As a store does it: a commit that nobody waits for any more is done all the same.
+    /// As in a store, a commit is applied even if its caller no longer waits.
     fn apply<'a>(
         &'a self,
         table: TableId,
@@ -99,6 +100,11 @@ impl Layer for Eventful {
 
 /// A world with a container over such an engine.
 async fn world(features: Features) -> (World, Arc<Eventful>) {
+    world_with(features, 20).await
+}
+
+/// The same with content up to this many bytes in rows.
+pub async fn world_with(features: Features, inline_max: usize) -> (World, Arc<Eventful>) {
     let ticks = Arc::new(AtomicU64::new(START_TICKS));
     let engine = Arc::new(Eventful {
         below: Arc::new(Memory::new(clock(&ticks))),
@@ -109,7 +115,7 @@ async fn world(features: Features) -> (World, Arc<Eventful>) {
         sync: Mutex::default(),
     });
     let memory = MemoryContent::default();
-    let world = World::over_with(engine.clone(), memory, ticks, 20, None, Arc::default(), features);
+    let world = World::over_with(engine.clone(), memory, ticks, inline_max, None, Arc::default(), features);
     world.create_container(CONTAINER).await.unwrap();
     (world, engine)
 }
@@ -135,7 +141,8 @@ async fn content_of_a_tail_that_is_folded_during_a_scan_stays() {
         let bytes = bytes_of(63, 100);
         let action = BlobAction::AppendBlock(body(&bytes), Default::default());
         let mut source = Whole::from(bytes);
-        blobs.execute(&grant, blob("log", action), Supply::Body(&mut source)).await.unwrap();
+        let append = Authorized::new(&grant, blob("log", action)).unwrap();
+        blobs.execute(append, Supply::Body(&mut source)).await.unwrap();
     };
     let is_due = |_, page: &Page| page.rows_read >= PAGE_ROWS as u64;
     *engine.meanwhile.lock().unwrap() = Some((Box::new(is_due), Box::pin(append)));
@@ -159,7 +166,8 @@ async fn content_of_a_container_that_is_deleted_during_a_scan_can_be_restored() 
     let (blobs, grant) = (world.blobs.clone(), world.grant.clone());
     let delete = async move {
         let delete = container(CONTAINER, ContainerAction::Delete);
-        blobs.execute(&grant, delete, Supply::Nothing).await.unwrap();
+        let delete = Authorized::new(&grant, delete).unwrap();
+        blobs.execute(delete, Supply::Nothing).await.unwrap();
     };
     let is_due = |table, _: &Page| table == TableId::SYSTEM;
     *engine.meanwhile.lock().unwrap() = Some((Box::new(is_due), Box::pin(delete)));

@@ -5,12 +5,12 @@ use lazuli_model::blob::copy::{CopySource, SourceBlob};
 use lazuli_model::blob::list::{BlobEntry, BlobItem, Include, ListedState};
 use lazuli_model::blob::operation::{BlobAction, CopyBlob, Revision};
 use lazuli_model::blob::write::{DeleteSnapshots, TagOption};
-use lazuli_model::blob::{BlobName, ContainerName, Outcome};
+use lazuli_model::blob::{AccessTier, BlobName, BlobProperties, ContainerName, Outcome};
 use lazuli_model::{DateTime, Metadata};
 use lazuli_service::Grant;
-use lazuli_service::blob::Supply;
 
-use crate::world::{ACCOUNT, CONTAINER, Ran, World, blob, bytes_of, tags_of, with};
+use crate::between::Two;
+use crate::world::{ACCOUNT, CONTAINER, Features, Ran, World, blob, bytes_of, tags_of, with};
 
 const DAY: u64 = 24 * 60 * 60;
 const DELETE: BlobAction =
@@ -189,6 +189,7 @@ fn copy_from(version: DateTime) -> BlobAction {
         key: None,
         conditions: Default::default(),
         range: None,
+        length_max: None,
         expected: Default::default(),
     };
     BlobAction::Copy(Box::new(CopyBlob {
@@ -213,8 +214,7 @@ async fn a_version_is_promoted_by_copying_it() {
     world.on("a", DELETE).await.unwrap();
     world.pass(1);
     let promote = || blob("a", copy_from(first));
-    let supply = || Supply::Local(world.grant.clone());
-    let promoted = id(world.run_with(promote(), supply()).await.unwrap());
+    let promoted = id(world.run_local(promote()).await.unwrap());
     assert!(promoted > first);
     assert_eq!(world.read("a").await.unwrap(), bytes_of(1, 100));
     world.settle().await;
@@ -263,5 +263,64 @@ async fn concurrent_writers_make_one_version_each() {
     assert_eq!((ids.len(), world.listed(versions()).await.len()), (8, 8));
     for id in ids {
         assert!(world.read_of("a", Revision::Version(id)).await.is_ok());
+    }
+}
+
+/// Two processes on an account with versions, and a blob of one version.
+async fn two_with_a_version() -> (Two, DateTime) {
+    let two = Two::new(Features { versions: true, ..Features::default() }).await;
+    let version = put(&two.world, 1).await;
+    two.world.pass(1);
+    (two, version)
+}
+
+/// A version is the same state before and after it is replaced, so a read of it never shows another one.
+#[tokio::test]
+async fn a_read_of_a_version_that_is_replaced_meanwhile_returns_that_version() {
+    for deletes in [false, true] {
+        for n in 1..=2 {
+            let (two, version) = two_with_a_version().await;
+            let change = |other: std::sync::Arc<World>| async move {
+                if deletes { other.on("a", DELETE).await } else { other.put("a", bytes_of(2, 100)).await }
+            };
+            let read = two.world.read_of("a", Revision::Version(version));
+            let (read, changed) = two.run(n, change, read).await;
+            assert!(changed.is_none_or(|changed| changed.is_ok()));
+            assert_eq!(read.unwrap(), bytes_of(1, 100), "{deletes} {n}");
+        }
+    }
+}
+
+/// The same for changes: none hits the version that replaces the one that the request names.
+#[tokio::test]
+async fn a_change_of_a_version_that_is_replaced_meanwhile_hits_that_version() {
+    let changes = [
+        BlobAction::SetLegalHold(true),
+        BlobAction::SetTags(tags_of(&[("k", "v")])),
+        BlobAction::SetTier(AccessTier::Cool, Default::default()),
+    ];
+    for (deletes, action, n) in [false, true]
+        .into_iter()
+        .flat_map(|d| changes.iter().flat_map(move |a| (1..=3).map(move |n| (d, a, n))))
+    {
+        let (two, version) = two_with_a_version().await;
+        let change = |other: std::sync::Arc<World>| async move {
+            if deletes { other.on("a", DELETE).await } else { other.put("a", bytes_of(2, 100)).await }
+        };
+        let request = at(&two.world, version, action.clone());
+        let (ran, changed) = two.run(n, change, request).await;
+        ran.unwrap();
+        let Some(Ok(_)) = changed else { continue };
+        let Ok(Outcome::Blob(old)) = at(&two.world, version, BlobAction::GetProperties).await else {
+            panic!()
+        };
+        let has_changed = |of: &BlobProperties| {
+            of.legal_hold || of.tag_count > 0 || of.tier.is_some_and(|tier| tier.tier == AccessTier::Cool)
+        };
+        assert!(has_changed(&old), "{action:?} {n}");
+        if !deletes {
+            assert!(!has_changed(&two.world.properties("a").await.unwrap()), "{action:?} {n}");
+        }
+        assert!(two.world.find("k='v'").await.is_empty(), "{action:?} {n}");
     }
 }

@@ -23,6 +23,8 @@ use lazuli_model::blob::write::WriteSettings;
 use lazuli_model::blob::{BlobProperties, Conditions, Outcome, Stamp, Tags};
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{DateTime, DeleteRetention, ErrorCode, Guid, Metadata, PropertiesUpdate};
+use lazuli_service::access::Authorized;
+use lazuli_service::access::blob::AuthorizedSource;
 use lazuli_service::blob::{BlobOptions, BlobReader, Blobs, EnabledFor, Reclaim, Supply};
 use lazuli_service::stream::Whole;
 use lazuli_service::{Error, Grant, Options, Services, Sweep};
@@ -160,12 +162,13 @@ impl World {
             elapsed: Arc::new(elapsed),
             query_time_max: Duration::from_secs(5),
             name_hold: Duration::ZERO,
+            secret: [1; 16],
         };
         let rows_read = Arc::new(AtomicU64::new(0));
         let counting = Arc::new(Counting(engine.clone(), rows_read.clone()));
         let service = Arc::new(Services::new(counting, options));
         let content = content.unwrap_or_else(|| Arc::new(memory.clone()));
-        let copy_at_once_max = 1024 * 1024;
+        let copy_at_once_max = features.copy_at_once_max.unwrap_or(1024 * 1024);
         let options = BlobOptions {
             entropy: entropy(ids.clone()),
             versions: EnabledFor::Accounts(features.versions.then(|| ACCOUNT.into()).into_iter().collect()),
@@ -237,6 +240,28 @@ impl World {
         Self::over_with(self.engine.clone(), content, ticks, self.inline_max, None, ids, self.features)
     }
 
+    /// The same service, for a client that works at the same time.
+    pub fn peer(&self) -> Self {
+        let (blobs, service) = (self.blobs.clone(), self.service.clone());
+        let sweep = service.sweep().with_release(Arc::new(blobs.clone()));
+        Self {
+            reclaim: blobs.reclaim(),
+            sweep,
+            blobs,
+            service,
+            engine: self.engine.clone(),
+            content: self.content.clone(),
+            inline_max: self.inline_max,
+            copy_at_once_max: self.copy_at_once_max,
+            ticks: self.ticks.clone(),
+            step: self.step.clone(),
+            grant: self.grant.clone(),
+            ids: self.ids.clone(),
+            rows_read: self.rows_read.clone(),
+            features: self.features,
+        }
+    }
+
     pub fn pass(&self, seconds: u64) {
         self.ticks.fetch_add(seconds * TICKS_PER_SECOND, Ordering::SeqCst);
     }
@@ -258,7 +283,13 @@ impl World {
         operation: Operation,
         supply: Supply<'_>,
     ) -> Result<(Outcome, Option<BlobReader>), Error> {
-        self.blobs.execute(&self.grant, operation, supply).await
+        self.blobs.execute(Authorized::new(&self.grant, operation)?, supply).await
+    }
+
+    /// An operation whose source is a blob of this server.
+    pub async fn run_local(&self, operation: Operation) -> Ran {
+        let source = AuthorizedSource::new(self.grant.clone(), source_of(&operation)).unwrap();
+        self.run_with(operation, Supply::Local(Box::new(source))).await
     }
 
     pub async fn on(&self, name: &str, action: BlobAction) -> Ran {
@@ -408,17 +439,6 @@ impl World {
 pub fn clock(ticks: &Arc<AtomicU64>) -> Clock {
     let ticks = ticks.clone();
     Clock::new(move || ticks.load(Ordering::SeqCst))
-}
-
-/// Numbers that never repeat, spread over all bits.
-fn entropy(ids: Arc<AtomicU64>) -> Arc<dyn Fn() -> [u8; 16] + Send + Sync> {
-    Arc::new(move || {
-        let number = ids.fetch_add(1, Ordering::SeqCst) + 1;
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
-        bytes[8..].copy_from_slice(&number.to_be_bytes());
-        bytes
-    })
 }
 
 pub fn code(error: Error) -> ErrorCode {

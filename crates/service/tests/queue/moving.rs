@@ -1,12 +1,12 @@
 //! Moving messages to another queue: exactly once, whichever call of the engine is the last before a crash.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lazuli_engine::{Applied, Engine, EngineFuture, Error, Layer, Memory, TableId, Write};
+use lazuli_engine::{Applied, Engine, EngineFuture, Error, Layer, Memory, Row, TableId, Write};
 use lazuli_model::ErrorCode;
-use lazuli_model::queue::Operation;
-use lazuli_service::Grant;
+use lazuli_model::queue::{Operation, Outcome};
+use tokio::sync::Notify;
 
 use crate::world::{SECOND, Time, World, queue, texts};
 
@@ -16,11 +16,45 @@ struct Mortal {
     inner: Memory,
     commits_left: AtomicU64,
     is_made: bool,
+    /// Holds the next read of the trace of a move in the second queue, once armed.
+    hold: Hold,
+}
+
+/// A point at which one call waits, after it has read, until the test lets it continue.
+#[derive(Default)]
+struct Hold {
+    is_armed: AtomicBool,
+    reached: Notify,
+    released: Notify,
+}
+
+impl Mortal {
+    fn new(time: &Time, is_made: bool) -> Self {
+        let (inner, commits_left) = (Memory::new(time.clock()), AtomicU64::new(u64::MAX));
+        Self { inner, commits_left, is_made, hold: Hold::default() }
+    }
 }
 
 impl Layer for Mortal {
     fn below(&self) -> &dyn Engine {
         &self.inner
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        rows: &'a [&'a str],
+    ) -> EngineFuture<'a, Vec<Option<Row>>> {
+        Box::pin(async move {
+            let found = self.inner.get(table, partition, rows).await;
+            let is_trace = rows.iter().any(|row| row.starts_with("y/"));
+            if is_trace && self.hold.is_armed.swap(false, Ordering::SeqCst) {
+                self.hold.reached.notify_one();
+                self.hold.released.notified().await;
+            }
+            found
+        })
     }
 
     fn apply<'a>(
@@ -46,8 +80,13 @@ impl Layer for Mortal {
     }
 }
 
-fn grant() -> Grant {
-    Grant::everything("acct")
+/// Moves up to `max` messages and returns how many were moved.
+async fn moved(world: &World, from: &str, to: &str, max: u32) -> Result<u64, ErrorCode> {
+    let operation = Operation::MoveMessages { from: queue(from), to: queue(to), max };
+    match world.try_run(operation).await.map_err(|error| error.failure().code)? {
+        Outcome::MessagesMoved(count) => Ok(count),
+        other => panic!("{other:?}"),
+    }
 }
 
 async fn all_of(world: &World, name: &str) -> Vec<String> {
@@ -79,19 +118,16 @@ async fn messages_are_moved_in_order() {
     world.put_into("poison", "hidden", 60, None).await;
     assert_eq!(world.get_from("poison", 1, 1).await.len(), 1);
     world.time.pass(2 * SECOND);
-    let (poison, work) = (queue("poison"), queue("work"));
-    assert_eq!(world.service.move_messages(&grant(), &poison, &work, 40).await, Ok(40));
+    assert_eq!(moved(&world, "poison", "work", 40).await, Ok(40));
     assert_eq!((world.count("poison").await, world.count("work").await), (61, 41));
-    assert_eq!(world.service.move_messages(&grant(), &poison, &work, u64::MAX).await, Ok(60));
-    assert_eq!(world.service.move_messages(&grant(), &poison, &work, u64::MAX).await, Ok(0));
+    assert_eq!(moved(&world, "poison", "work", u32::MAX).await, Ok(60));
+    assert_eq!(moved(&world, "poison", "work", u32::MAX).await, Ok(0));
     assert_eq!((world.count("poison").await, world.count("work").await), (1, 101));
     let got = world.get_from("work", 32, 60).await;
     assert!(got.iter().all(|dequeued| dequeued.message.dequeue_count == 1));
     assert_eq!(texts(&got)[..3], ["first", "001", "002"]);
-    let itself = world.service.move_messages(&grant(), &work, &work, 1).await;
-    assert_eq!(itself.unwrap_err().failure().code, ErrorCode::InvalidInput);
-    let missing = world.service.move_messages(&grant(), &work, &queue("none"), 1).await;
-    assert_eq!(missing.unwrap_err().failure().code, ErrorCode::QueueNotFound);
+    assert_eq!(moved(&world, "work", "work", 1).await, Err(ErrorCode::InvalidInput));
+    assert_eq!(moved(&world, "work", "none", 1).await, Err(ErrorCode::QueueNotFound));
 }
 
 /// QU-07: a crash at any commit neither loses nor duplicates a message, whether or not the commit was made.
@@ -99,12 +135,11 @@ async fn messages_are_moved_in_order() {
 async fn a_crash_at_any_commit_loses_and_duplicates_nothing() {
     for (last, is_made) in (1..12).flat_map(|last| [(last, false), (last, true)]) {
         let time = Time::new();
-        let commits_left = AtomicU64::new(u64::MAX);
-        let engine = Arc::new(Mortal { inner: Memory::new(time.clock()), commits_left, is_made });
+        let engine = Arc::new(Mortal::new(&time, is_made));
         let world = World::over(engine.clone(), time);
         queues(&world, 70).await;
         engine.commits_left.store(last, Ordering::SeqCst);
-        let _ = world.service.move_messages(&grant(), &queue("poison"), &queue("work"), u64::MAX).await;
+        let _ = moved(&world, "poison", "work", u32::MAX).await;
         engine.commits_left.store(u64::MAX, Ordering::SeqCst);
         let world = world.again();
         world.sweep().await;
@@ -147,18 +182,12 @@ async fn concurrent_moves_and_background_work_agree() {
     let movers = (0..6).map(|_| {
         let world = world.clone();
         tokio::spawn(async move {
-            let mut moved = 0;
             loop {
-                let once = world
-                    .service
-                    .move_messages(&grant(), &queue("poison"), &queue("work"), 10)
-                    .await
-                    .unwrap();
+                let once = moved(&world, "poison", "work", 10).await.unwrap();
                 world.service.sweep().round().await.unwrap();
                 if once == 0 {
-                    return moved;
+                    return;
                 }
-                moved += once;
             }
         })
     });
@@ -176,13 +205,11 @@ async fn concurrent_moves_and_background_work_agree() {
 async fn messages_return_if_their_destination_is_gone() {
     for clears in [true, false] {
         let time = Time::new();
-        let commits_left = AtomicU64::new(u64::MAX);
-        let engine = Arc::new(Mortal { inner: Memory::new(time.clock()), commits_left, is_made: false });
+        let engine = Arc::new(Mortal::new(&time, false));
         let world = World::over(engine.clone(), time);
         queues(&world, 5).await;
         engine.commits_left.store(2, Ordering::SeqCst);
-        let moved = world.service.move_messages(&grant(), &queue("poison"), &queue("work"), u64::MAX).await;
-        assert!(moved.is_err());
+        assert!(moved(&world, "poison", "work", u32::MAX).await.is_err());
         engine.commits_left.store(u64::MAX, Ordering::SeqCst);
         assert!(world.get_from("poison", 32, 1).await.is_empty(), "they are being moved");
         let gone = if clears { Operation::ClearMessages } else { Operation::DeleteQueue };
@@ -191,4 +218,61 @@ async fn messages_return_if_their_destination_is_gone() {
         assert_eq!(all_of(&world, "poison").await, ["000", "001", "002", "003", "004"]);
         assert_eq!(world.count("poison").await, 5);
     }
+}
+
+/// Messages that had arrived and been handled returned to the first queue if the mover crashed before its last step and
+/// the second queue was then cleared or deleted: the sweep erased the trace that they had arrived.
+#[tokio::test]
+async fn handled_messages_do_not_return_when_their_destination_is_cleared() {
+    // The sweep crashes at some commit; in the last cases it does not.
+    for (clears, crash) in [true, false].into_iter().flat_map(|clears| (1..6).map(move |at| (clears, at))) {
+        let time = Time::new();
+        let engine = Arc::new(Mortal::new(&time, false));
+        let world = World::over(engine.clone(), time);
+        queues(&world, 5).await;
+        // It has just visited all queues, and does so again only after ten minutes.
+        let mut sweep = world.service.sweep();
+        sweep.round().await.unwrap();
+        engine.commits_left.store(3, Ordering::SeqCst);
+        assert!(moved(&world, "poison", "work", u32::MAX).await.is_err());
+        engine.commits_left.store(u64::MAX, Ordering::SeqCst);
+        assert_eq!(all_of(&world, "work").await.len(), 5, "they have arrived");
+        let gone = if clears { Operation::ClearMessages } else { Operation::DeleteQueue };
+        world.run(gone(queue("work"))).await.unwrap();
+        engine.commits_left.store(crash, Ordering::SeqCst);
+        let _ = sweep.round().await;
+        engine.commits_left.store(u64::MAX, Ordering::SeqCst);
+        sweep.round().await.unwrap();
+        let world = world.again();
+        world.sweep().await;
+        assert_eq!(all_of(&world, "poison").await, [""; 0], "clears: {clears}, crash: {crash}");
+        assert_eq!(world.count("poison").await, 0, "clears: {clears}, crash: {crash}");
+    }
+}
+
+/// The same, if the messages arrive and the second queue is cleared while another process finishes the move.
+#[tokio::test]
+async fn handled_messages_do_not_return_when_two_processes_finish_a_move() {
+    let time = Time::new();
+    let engine = Arc::new(Mortal::new(&time, false));
+    let world = World::over(engine.clone(), time);
+    queues(&world, 5).await;
+    engine.commits_left.store(2, Ordering::SeqCst);
+    assert!(moved(&world, "poison", "work", u32::MAX).await.is_err());
+    engine.commits_left.store(u64::MAX, Ordering::SeqCst);
+    engine.hold.is_armed.store(true, Ordering::SeqCst);
+    let slow = tokio::spawn({
+        let world = world.again();
+        async move { moved(&world, "poison", "work", u32::MAX).await }
+    });
+    engine.hold.reached.notified().await;
+    engine.commits_left.store(2, Ordering::SeqCst);
+    assert!(moved(&world, "poison", "work", u32::MAX).await.is_err());
+    engine.commits_left.store(u64::MAX, Ordering::SeqCst);
+    assert_eq!(all_of(&world, "work").await.len(), 5, "they have arrived");
+    world.run(Operation::ClearMessages(queue("work"))).await.unwrap();
+    engine.hold.released.notify_one();
+    assert_eq!(slow.await.unwrap(), Ok(0));
+    assert_eq!(all_of(&world, "poison").await, [""; 0]);
+    assert_eq!((world.count("poison").await, world.count("work").await), (0, 0));
 }

@@ -11,11 +11,13 @@ use lazuli_engine::{
 use crate::world::{JOBS, SECOND, Time, World, texts};
 
 /// An engine that several processes use.
-struct Shared {
+pub struct Shared {
     inner: Memory,
     changes: AtomicU64,
+    /// Commits of messages.
+    pub commits: AtomicU64,
     /// Whether it rejects writes, as a database whose disk is full.
-    is_full: AtomicBool,
+    pub is_full: AtomicBool,
 }
 
 impl Engine for Shared {
@@ -40,12 +42,14 @@ impl Engine for Shared {
     ) -> EngineFuture<'a, Applied> {
         if table == TableId::SYSTEM {
             self.changes.fetch_add(1, Ordering::SeqCst);
+        } else {
+            self.commits.fetch_add(1, Ordering::SeqCst);
         }
         Box::pin(async move {
             if self.is_full.load(Ordering::SeqCst) {
                 return Err(Error::Unavailable("no space left".into()));
             }
-            // Others get their turn between reading and writing.
+            // Lets other tasks run between the read and the write.
             tokio::task::yield_now().await;
             self.inner.apply(table, partition, writes).await
         })
@@ -88,8 +92,13 @@ async fn shared() -> World {
     world
 }
 
-fn engine(time: &Time) -> Shared {
-    Shared { inner: Memory::new(time.clock()), changes: AtomicU64::new(0), is_full: AtomicBool::new(false) }
+pub fn engine(time: &Time) -> Shared {
+    Shared {
+        inner: Memory::new(time.clock()),
+        changes: AtomicU64::new(0),
+        commits: AtomicU64::new(0),
+        is_full: AtomicBool::new(false),
+    }
 }
 
 /// A peek after a restart on a full disk got a 500, because the first use of a queue commits something to learn the time.
@@ -177,4 +186,21 @@ async fn messages_of_other_front_ends_are_found() {
         world.time.pass(SECOND);
         assert_eq!(texts(&world.get(32, 3600).await), [&text]);
     }
+}
+
+/// Both front ends have read the first messages; each loses against the other again and again, and still the order holds.
+#[tokio::test]
+async fn front_ends_that_take_turns_keep_the_order() {
+    let world = shared().await;
+    for number in 0..40 {
+        world.put(&format!("{number:02}")).await;
+    }
+    let front_ends = [world.again(), world.again()];
+    let mut taken = Vec::new();
+    for turn in 0..10 {
+        let messages = front_ends[turn % 2].get(4, 30).await;
+        taken.extend(texts(&messages).into_iter().map(str::to_owned));
+    }
+    let expected: Vec<String> = (0..40).map(|number| format!("{number:02}")).collect();
+    assert_eq!(taken, expected);
 }

@@ -8,6 +8,7 @@ use lazuli_engine::{Clock, Engine, Memory};
 use lazuli_model::queue::operation::MessageTarget;
 use lazuli_model::queue::{Dequeued, Enqueued, Message, Operation, Outcome, QueueName, Receipt};
 use lazuli_model::{ErrorCode, Guid, Metadata};
+use lazuli_service::access::Authorized;
 use lazuli_service::{Error, Grant, Options, Services};
 
 /// 2020-01-01.
@@ -58,6 +59,7 @@ impl Time {
             elapsed: Arc::new(move || Duration::from_nanos(passed.load(Ordering::SeqCst) * 100)),
             query_time_max: Duration::from_secs(5),
             name_hold: Duration::ZERO,
+            secret: [1; 16],
         }
     }
 }
@@ -95,7 +97,7 @@ impl World {
 
     pub async fn try_run(&self, operation: Operation) -> Result<Outcome, Error> {
         self.service.freshen().await?;
-        self.service.execute_queue(&Grant::everything("acct"), operation).await
+        self.service.execute_queue(Authorized::new(&Grant::everything("acct"), operation)?).await
     }
 
     pub async fn run(&self, operation: Operation) -> Result<Outcome, ErrorCode> {

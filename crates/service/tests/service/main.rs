@@ -6,7 +6,7 @@
 //! | queries: rows read, paging, time | `queries.rs` |
 //! | changes and their conditions | `writes.rs` |
 //! | queues and messages | `queues.rs` |
-//! | what a grant allows | `access.rs` |
+//! | grants | `access.rs` |
 //! | access policies, service properties | `settings.rs` |
 //! | accounts and their removal | `accounts.rs` |
 //! | counters | `usage.rs` |
@@ -36,7 +36,7 @@ use lazuli_model::table::operation::{EntityChange, EntityPage, EntityQuery, Enti
 use lazuli_model::table::{Operation, Outcome};
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{EntityKey, ErrorCode, Key, Properties, Property, TableName, Value};
-use lazuli_service::access::table::Authorized;
+use lazuli_service::access::Authorized;
 use lazuli_service::{Error, Grant, Options, Services};
 
 /// 2020-01-01.
@@ -68,8 +68,13 @@ impl World {
             move || Duration::from_secs(total.fetch_add(step.load(Ordering::SeqCst), Ordering::SeqCst))
         };
         let engine = Arc::new(Memory::new(clock.clone()));
-        let options =
-            Options { clock, elapsed: Arc::new(elapsed), query_time_max: Duration::from_secs(5), name_hold };
+        let options = Options {
+            clock,
+            elapsed: Arc::new(elapsed),
+            query_time_max: Duration::from_secs(5),
+            name_hold,
+            secret: [1; 16],
+        };
         Self { service: Services::new(engine.clone(), options), engine, ticks, step }
     }
 

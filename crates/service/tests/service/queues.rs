@@ -3,6 +3,7 @@
 use lazuli_model::queue::operation::{MessageTarget, QueueQuery};
 use lazuli_model::queue::{Dequeued, Enqueued, Message, Operation, Outcome, QueueName, Receipt};
 use lazuli_model::{ErrorCode, Guid, Metadata};
+use lazuli_service::access::Authorized;
 use lazuli_service::{Error, Grant};
 
 use crate::World;
@@ -21,7 +22,8 @@ fn metadata(pairs: &[(&str, &str)]) -> Metadata {
 
 impl World {
     async fn on_queue(&self, operation: Operation) -> Result<Outcome, ErrorCode> {
-        let done = self.service.execute_queue(&Grant::everything("acct"), operation).await;
+        let grant = Grant::everything("acct");
+        let done = self.service.execute_queue(Authorized::new(&grant, operation).unwrap()).await;
         done.map_err(|error| match error {
             Error::Rejected(failure) => failure.code,
             Error::Engine(error) => panic!("{error}"),
@@ -164,7 +166,7 @@ async fn receipts() {
     assert_eq!(world.delete(put.id, put.receipt).await, Err(ErrorCode::MessageNotFound));
     assert!(world.get(1, 30).await.is_empty(), "the update hides it");
     world.pass(11);
-    // The timeout has passed, but nobody took it: the receipt is still valid.
+    // The timeout has passed, but no other client received the message: the receipt is still valid.
     let updated = world.update(put.id, updated, 0, None).await.unwrap();
     let peeked = world.peek(1).await;
     assert_eq!((&*peeked[0].text, peeked[0].dequeue_count), ("final", 0));

@@ -68,6 +68,7 @@ async fn settings_outlive_the_service() {
         elapsed: Arc::new(|| Duration::ZERO),
         query_time_max: Duration::from_secs(5),
         name_hold: Duration::ZERO,
+        secret: [1; 16],
     };
     let again = Services::new(world.engine.clone(), options);
     assert_eq!(

@@ -168,7 +168,7 @@ async fn any_number_of_deleted_tables_is_swept() {
 struct Held {
     inner: Memory,
     deleted: Notify,
-    go_on: Notify,
+    proceed: Notify,
 }
 
 impl Layer for Held {
@@ -189,7 +189,7 @@ impl Layer for Held {
             let applied = self.inner.apply(table, partition, writes).await;
             if deletes {
                 self.deleted.notify_one();
-                self.go_on.notified().await;
+                self.proceed.notified().await;
             }
             applied
         })
@@ -200,8 +200,11 @@ impl Layer for Held {
 /// went into the old one, so they were acknowledged and lost.
 #[tokio::test]
 async fn a_new_table_never_takes_the_id_of_the_old_one() {
-    let engine =
-        Arc::new(Held { inner: Memory::new(Clock::system()), deleted: Notify::new(), go_on: Notify::new() });
+    let engine = Arc::new(Held {
+        inner: Memory::new(Clock::system()),
+        deleted: Notify::new(),
+        proceed: Notify::new(),
+    });
     let service = Arc::new(Services::new(engine.clone(), options()));
     let grant = Grant::everything("acct");
     let insert = |row: &str| Operation::Write {
@@ -220,7 +223,7 @@ async fn a_new_table_never_takes_the_id_of_the_old_one() {
     engine.deleted.notified().await;
     service.execute_table(&grant, Operation::CreateTable(table("Blogs"))).await.unwrap();
     service.execute_table(&grant, insert("new")).await.unwrap();
-    engine.go_on.notify_one();
+    engine.proceed.notify_one();
     dropping.await.unwrap().unwrap();
     let read = Operation::GetEntity { table: table("Blogs"), key: key(("p", "new")) };
     assert!(service.execute_table(&grant, read).await.is_ok(), "what was acknowledged is there");
@@ -281,5 +284,6 @@ pub fn options() -> Options {
         elapsed: Arc::new(|| Duration::ZERO),
         query_time_max: Duration::from_secs(5),
         name_hold: Duration::ZERO,
+        secret: [1; 16],
     }
 }

@@ -1,9 +1,10 @@
 //! Looks up the blocks of a list: among uncommitted blocks and among those of the blob as it is.
 //!
-//! What must stay true: memory grows with the number of blocks, not with their bytes. Of small blocks, whose bytes stand
-//! in their rows, only a bounded number of bytes is kept; the others are read again when they are written.
+//! What must stay true: memory grows with the number of blocks, not with their bytes. The bytes of small
+//! blocks are in their rows: a bounded number of them is kept, and the rest are read again when they are written.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use lazuli_model::ErrorCode;
@@ -86,7 +87,8 @@ impl Found {
     }
 }
 
-/// Collects what a list wants.
+/// Collects the blocks that a list names.
+#[derive(Default)]
 struct Search {
     wanted: HashMap<BlockId, Found>,
     contents: Vec<BlockContent>,
@@ -164,18 +166,14 @@ impl Core {
         Ok(gathered)
     }
 
-    /// Searches the uncommitted blocks. Returns the greatest version of all that were seen.
+    /// Searches the uncommitted blocks. Returns the greatest version of all that were seen. As of one moment: an upload with a
+    /// smaller version that was missed would be dropped by the commit.
     async fn search_staged(&self, at: &At, horizon: u64, search: &mut Search) -> Result<u64> {
-        let mut greatest = horizon;
-        let mut rows = self.staged_rows(at);
-        while let Some(page) = rows.next().await? {
-            for row in page {
-                greatest = greatest.max(row.version);
-                if row.version > horizon {
-                    search.staged(row);
-                }
-            }
-        }
+        let shared = Arc::new(Mutex::new(std::mem::take(search)));
+        let seen = shared.clone();
+        let see = move |row| seen.lock().unwrap_or_else(PoisonError::into_inner).staged(row);
+        let greatest = self.every_staged_row(at, horizon, see).await?;
+        *search = std::mem::take(&mut *shared.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(greatest)
     }
 

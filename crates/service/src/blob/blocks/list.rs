@@ -21,18 +21,22 @@ impl Core {
     ) -> Result<Outcome> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
         let pin = self.pins.blob(at.tables.blobs, &at.name);
+        let guard = Guard::of(&request, self.clock());
         let (blob, staged) = match request.revision {
             Which::Current => {
                 let head = self.head(&at).await?.ok_or(ErrorCode::BlobNotFound)?;
-                if head.blob.is_none() && !head.marks.staged.is_some_and(|marks| marks.is_live) {
-                    return Err(ErrorCode::BlobNotFound.into());
+                if head.blob.is_none() {
+                    if !head.marks.staged.is_some_and(|marks| marks.is_live) {
+                        return Err(ErrorCode::BlobNotFound.into());
+                    }
+                    guard.inspect_uncommitted(&head)?;
                 }
                 (head.blob, head.marks.staged)
             }
             which => (Some(self.find(&at, which).await?), None),
         };
         if let Some(blob) = &blob {
-            Guard::of(&request, self.clock()).inspect(blob)?;
+            guard.inspect(blob)?;
             of_kind(blob, BlobKind::Block)?;
         }
         let mut list = BlockList {

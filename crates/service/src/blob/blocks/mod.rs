@@ -10,7 +10,11 @@ mod quota;
 mod segments;
 mod stage;
 
-use lazuli_engine::{Bound, KeyRange, Row, Scan, Verdict};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use lazuli_engine::{Bound, KeyRange, Row, RowView, Scan, Verdict, Version};
 use lazuli_model::blob::BlockId;
 
 pub use quota::Quotas;
@@ -19,6 +23,7 @@ pub use segments::slice;
 use super::core::{At, Core};
 use super::keyspace::{self, Generation};
 use super::record::Staged;
+use super::sweep::every_row;
 use crate::Result;
 
 /// Rows read together.
@@ -41,10 +46,14 @@ pub struct StagedRow {
 impl StagedRow {
     /// Reads a row.
     pub fn of(row: Row) -> Result<Self> {
+        Ok(Self::read(&row.row, row.version, row.value)?)
+    }
+
+    fn read(key: &str, version: Version, value: Bytes) -> lazuli_engine::Result<Self> {
         let corrupt =
             || lazuli_engine::Error::Corrupt("the key of an uncommitted block cannot be read".into());
-        let (id, upload) = keyspace::staged_of(&row.row).ok_or_else(corrupt)?;
-        Ok(Self { id, upload, version: row.version.0, block: Staged::decode(row.value)? })
+        let (id, upload) = keyspace::staged_of(key).ok_or_else(corrupt)?;
+        Ok(Self { id, upload, version: version.0, block: Staged::decode(value)? })
     }
 
     /// Its row.
@@ -53,7 +62,8 @@ impl StagedRow {
     }
 }
 
-/// Reads all uncommitted blocks of a blob in the order of their ids, page by page.
+/// Reads all uncommitted blocks of a blob in the order of their ids, page by page. A block that is uploaded again in the
+/// meantime may be missing while a later upload of another block is there.
 pub struct StagedRows<'a> {
     core: &'a Core,
     at: &'a At,
@@ -64,6 +74,27 @@ impl Core {
     /// All rows of uncommitted blocks of a blob, whether or not they count.
     pub fn staged_rows<'a>(&'a self, at: &'a At) -> StagedRows<'a> {
         StagedRows { core: self, at, range: Some(KeyRange::partition(&at.name)) }
+    }
+
+    /// Passes all uncommitted blocks of a blob beyond a version to `see`, in the order of their ids, as of one moment. Returns
+    /// the greatest version of all that there are.
+    async fn every_staged_row(
+        &self,
+        at: &At,
+        horizon: u64,
+        see: impl Fn(StagedRow) + Send + Sync + 'static,
+    ) -> Result<u64> {
+        let greatest = Arc::new(AtomicU64::new(horizon));
+        let seen = greatest.clone();
+        let see = move |row: &RowView<'_>| {
+            seen.fetch_max(row.version.0, Ordering::Relaxed);
+            if row.version.0 > horizon {
+                see(StagedRow::read(row.row, row.version, Bytes::copy_from_slice(row.value))?);
+            }
+            Ok(())
+        };
+        every_row(self, at.tables.staged, KeyRange::partition(&at.name), see).await?;
+        Ok(greatest.load(Ordering::Relaxed))
     }
 }
 

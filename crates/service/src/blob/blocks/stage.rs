@@ -2,8 +2,12 @@
 //!
 //! The block is stored first and announced in the head afterwards. If the second step does not happen, the request fails
 //! and a scan finds the block.
+//!
+//! What must stay true: an upload can take long, so the head that announces a block decides again whether the blob accepts
+//! it. A block that is rejected there is withdrawn.
 
 use lazuli_engine::Applied;
+use lazuli_engine::content::Piece;
 use lazuli_model::blob::operation::BlobRequest;
 use lazuli_model::blob::write::StreamedBody;
 use lazuli_model::blob::{BlobKind, BlockId, Outcome};
@@ -29,32 +33,29 @@ impl Core {
         source: &mut dyn Source,
     ) -> Result<Outcome> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
-        self.may_stage(&at, grant, &request, &id).await?;
+        let guard = Guard::creating(grant, &request, OperationKind::PutBlock, self.clock());
+        self.may_stage(&at, &guard, &id).await?;
         let received = self.receive(&at, source, &body).await?;
         self.still_there(&grant.home, &request.container, &at).await?;
         let digested = received.digested;
-        self.stage(&at, &id, received).await?;
+        self.stage(&at, &guard, &id, received).await?;
         Ok(Outcome::BlockPut(digested, request.encryption.view()))
     }
 
     /// Can a block be uploaded to this blob? Checked before the body is read.
-    pub async fn may_stage(&self, at: &At, grant: &Grant, request: &BlobRequest, id: &BlockId) -> Result<()> {
-        let guard = Guard::creating(grant, request, OperationKind::PutBlock, self.clock());
+    pub async fn may_stage(&self, at: &At, guard: &Guard, id: &BlockId) -> Result<()> {
         let head = self.head(at).await?.unwrap_or_default();
-        guard.stage(&head)?;
-        if let Some(blob) = &head.blob {
-            not_pending(blob)?;
-            of_kind(blob, BlobKind::Block)?;
-        }
-        fits(&head, id)?;
+        accepts(&head, guard, id)?;
         self.has_room(at, &head, id).await
     }
 
     /// Stores a block that was received, and announces it.
-    pub async fn stage(&self, at: &At, id: &BlockId, received: Received) -> Result<()> {
+    pub async fn stage(&self, at: &At, guard: &Guard, id: &BlockId, received: Received) -> Result<()> {
         let Received { mut body, .. } = received;
         let row = keyspace::staged(id, self.fresh_generation());
-        let writes = vec![insert(row.clone(), body.staged().encode())];
+        let staged = body.staged();
+        let pieces = staged.pieces().to_vec();
+        let writes = vec![insert(row.clone(), staged.encode())];
         body.committing(self.clock().ticks());
         let applied = self.engine().apply(at.tables.staged, &at.name, writes).await;
         let applied = match applied {
@@ -64,25 +65,24 @@ impl Core {
         };
         body.settle(&applied);
         applied?;
-        let announced = self.announce(at, id).await;
+        let announced = self.announce(at, guard, id).await;
         if matches!(announced, Err(crate::Error::Rejected(_))) {
-            // The sweep frees its content, since no row names it any more.
-            self.engine().apply(at.tables.staged, &at.name, vec![remove(row)]).await?;
+            self.withdraw(at, row, pieces).await?;
         }
         announced
     }
 
-    /// Makes sure that the head tells of uncommitted blocks.
-    async fn announce(&self, at: &At, id: &BlockId) -> Result<()> {
-        if let Some(head) = self.head(at).await?
-            && is_announced(&head, id)
-        {
+    /// Ensures that the head records the existence of uncommitted blocks, and that the blob still accepts this one.
+    async fn announce(&self, at: &At, guard: &Guard, id: &BlockId) -> Result<()> {
+        let head = self.head(at).await?.unwrap_or_default();
+        accepts(&head, guard, id)?;
+        if is_announced(&head, id) {
             return Ok(());
         }
-        let id = id.clone();
+        let (guard, id) = (guard.clone(), id.clone());
         self.change(at, move |head, _| {
             let mut head = head.unwrap_or_default();
-            fits(&head, &id)?;
+            accepts(&head, &guard, &id)?;
             if is_announced(&head, &id) {
                 return Ok((Step::Keep, ()));
             }
@@ -94,6 +94,33 @@ impl Core {
         })
         .await
     }
+
+    /// Removes a block that was stored but rejected. A list that has read it already must not be committed any more: its
+    /// content is freed.
+    async fn withdraw(&self, at: &At, row: String, pieces: Vec<Piece>) -> Result<()> {
+        self.engine().apply(at.tables.staged, &at.name, vec![remove(row)]).await?;
+        self.change(at, |head, version| {
+            let mut head = head.unwrap_or_default();
+            head.marks.staged.get_or_insert_default().fence = version;
+            Ok((Step::Put(Box::new(head)), ()))
+        })
+        .await?;
+        // A list that was committed before may have taken the pieces over; the sweep keeps those.
+        drop(self.loose(at, pieces));
+        // The head may have nothing but the fence.
+        self.todo.blob(at);
+        Ok(())
+    }
+}
+
+/// Can this block be added to a blob with this head?
+fn accepts(head: &Head, guard: &Guard, id: &BlockId) -> Result<()> {
+    guard.stage(head)?;
+    if let Some(blob) = &head.blob {
+        not_pending(blob)?;
+        of_kind(blob, BlobKind::Block)?;
+    }
+    fits(head, id)
 }
 
 /// All ids of uncommitted blocks have the same length.

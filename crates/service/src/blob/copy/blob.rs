@@ -10,6 +10,7 @@ use lazuli_model::blob::{AccessTier, BlobKind, Outcome};
 use lazuli_model::{ErrorCode, Failure, Guid, OperationKind};
 
 use super::{Opened, Style, Supply, unmet_by_target, unsupplied};
+use crate::access::blob::AuthorizedSource;
 use crate::blob::commit::demand;
 use crate::blob::core::{At, Core};
 use crate::blob::guard::{Guard, not_archived, of_kind};
@@ -64,14 +65,13 @@ impl Core {
         guard: Guard,
         request: &BlobRequest,
         copy: &CopyBlob,
-        source: &Grant,
+        source: &AuthorizedSource,
         target: Option<&Revision>,
     ) -> Result<(Written, Guid, CopyStatus)> {
         let style = if copy.is_sync { Style::FromUrlByTag } else { Style::Copy };
         let opened = self.open_source(source, &copy.source, style).await?;
         check_source(&opened.revision, copy, target)?;
-        let which = copy.source.blob.as_ref().map_or(Which::Current, |blob| blob.revision);
-        let which = self.other_than_current(&opened.at, which).await?.unwrap_or_default();
+        let which = self.other_than_current(&opened.at, source.blob().revision).await?.unwrap_or_default();
         let plan = self.plan(at, guard, request, copy, &opened.revision);
         // Runs and pages are changed in place, so only a block blob can share its generation with its snapshot.
         if opened.at == plan.at && opened.revision.kind == BlobKind::Block {
@@ -83,8 +83,7 @@ impl Core {
             let written = self.copy_bytes(plan, opened, copy).await?;
             return Ok((written, id, CopyStatus::Success));
         }
-        let blob = copy.source.blob.as_ref().ok_or_else(unsupplied)?;
-        self.begin_pending(plan, task(&source.home, blob, &opened)).await
+        self.begin_pending(plan, task(&source.grant().home, source.blob(), &opened)).await
     }
 
     /// The destination, as far as it does not depend on bytes.
@@ -201,7 +200,9 @@ impl Core {
             info.copied = 0;
             info.completed = None;
         }
-        let written = self.replace(&at, guard, Replacement { kind, revision }, Vec::new()).await?;
+        let written = self.replace(&at, guard, Replacement { kind, revision }, Vec::new()).await;
+        self.queue_if_in_doubt(&at, is_remote, &written);
+        let written = written?;
         self.todo.copy(at, is_remote);
         Ok((written, id, CopyStatus::Pending))
     }

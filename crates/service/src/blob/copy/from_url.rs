@@ -83,11 +83,12 @@ impl Core {
         supply: Supply<'_>,
     ) -> Result<Outcome> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
-        self.may_stage(&at, grant, &request, &id).await?;
+        let guard = Guard::creating(grant, &request, OperationKind::PutBlock, self.clock());
+        self.may_stage(&at, &guard, &id).await?;
         let fetched = self.fetch(&at, &source, digests, supply, Style::FromUrlByTag).await?;
         self.still_there(&grant.home, &request.container, &at).await?;
         let digested = fetched.received.digested;
-        self.stage(&at, &id, fetched.received).await?;
+        self.stage(&at, &guard, &id, fetched.received).await?;
         Ok(Outcome::BlockPut(digested, request.encryption.view()))
     }
 
@@ -129,8 +130,8 @@ impl Core {
             if length == span.length { Ok(()) } else { Err(ErrorCode::InvalidPageRange) }
         };
         let bytes = match supply {
-            Supply::Local(grant) => {
-                let opened = self.open_source(&grant, &source, Style::FromUrl).await?;
+            Supply::Local(local) => {
+                let opened = self.open_source(&local, &source, Style::FromUrl).await?;
                 let (mut reader, length) = self.source_reader(opened, &source)?;
                 fits(length)?;
                 collect(&mut reader, length).await?
@@ -158,8 +159,8 @@ impl Core {
     ) -> Result<Fetched> {
         let body = |length| StreamedBody { length, expected: source.expected, needed };
         match supply {
-            Supply::Local(grant) => {
-                let opened = self.open_source(&grant, source, style).await?;
+            Supply::Local(local) => {
+                let opened = self.open_source(&local, source, style).await?;
                 let (headers, metadata, tags) = (
                     opened.revision.headers.clone(),
                     opened.revision.metadata.clone(),
@@ -173,6 +174,7 @@ impl Core {
                 let opened = opener.open().await;
                 let opened = opened.map_err(|failure| unmet_in_source(failure, style, &source.conditions))?;
                 let Remote { body: mut stream, length, headers, metadata, tags, .. } = opened;
+                source.check_length(length)?;
                 let received = self.receive(at, &mut *stream, &body(length)).await?;
                 Ok(Fetched { received, headers, metadata, tags })
             }

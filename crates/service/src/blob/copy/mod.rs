@@ -21,8 +21,9 @@ use super::pins::Pin;
 use super::reader::BlobReader;
 use super::record::{Revision, Stored};
 use super::upload::{Installed, UploadedContent};
+use crate::access::blob::AuthorizedSource;
 use crate::stream::{NextChunk, Source};
-use crate::{Error, Grant, Result};
+use crate::{Error, Result};
 
 pub use pending::{Copies, pending};
 pub use remote::{Fetch, Opener, Opening, Remote};
@@ -33,8 +34,8 @@ pub enum Supply<'a> {
     Nothing,
     /// The body of the request.
     Body(&'a mut dyn Source),
-    /// The source is a blob of this server, and this grant permits reading it.
-    Local(Grant),
+    /// The source is a blob of this server.
+    Local(Box<AuthorizedSource>),
     /// The source is on another server, and this opens it.
     Remote(Box<dyn Opener + 'a>),
 }
@@ -63,8 +64,13 @@ pub enum Style {
 
 impl Core {
     /// Opens a source on this server and checks its conditions.
-    pub async fn open_source(&self, grant: &Grant, source: &CopySource, style: Style) -> Result<Opened> {
-        let blob = source.blob.as_ref().ok_or(ErrorCode::CopySourceNotFound)?;
+    pub async fn open_source(
+        &self,
+        authorized: &AuthorizedSource,
+        source: &CopySource,
+        style: Style,
+    ) -> Result<Opened> {
+        let (grant, blob) = (authorized.grant(), authorized.blob());
         let opened = async {
             let at = self.locate(&grant.home, &blob.container, &blob.blob).await?;
             let (revision, pin) = self.open(&at, blob.revision).await?;
@@ -114,6 +120,7 @@ impl Core {
                 (range.first, last - range.first + 1)
             }
         };
+        source.check_length(length)?;
         let Opened { at, revision, pin } = opened;
         Ok((BlobReader::new(self, &at, revision.content, pin, offset, length), length))
     }

@@ -38,30 +38,42 @@ impl Copies {
 
     /// Completes one pending copy; `false` if there is none.
     pub async fn round(&mut self) -> Result<bool> {
-        let core = &self.core;
-        let Some(at) = core.todo.next_copy(self.is_remote) else { return Ok(false) };
-        let Some(Revision { copy: Some(copy), copying: Some(task), .. }) =
-            core.head(&at).await?.and_then(|head| head.blob)
-        else {
-            return Ok(true);
-        };
-        match core.copy_pending(&at, copy.id, &task).await {
-            Ok(()) => Ok(true),
-            // The source is gone or has changed, or the copy was aborted.
-            Err(Error::Rejected(failure)) => {
-                let why = format!("{} {}", failure.code.status(), failure.code.name());
-                core.fail_copy(&at, copy.id, why).await?;
-                Ok(true)
-            }
-            Err(error) => {
-                core.todo.copy(at, self.is_remote);
-                Err(error)
-            }
+        let todo = &self.core.todo;
+        let Some(at) = todo.next_copy(self.is_remote) else { return Ok(false) };
+        let ended = self.core.end_pending(&at).await;
+        if ended.is_err() {
+            // Whichever call has failed: the copy is still pending.
+            todo.copy(at, self.is_remote);
         }
+        ended.map(|()| true)
     }
 }
 
 impl Core {
+    /// Queues a copy whose first commit may have been applied although the engine failed.
+    pub fn queue_if_in_doubt<T>(&self, at: &At, is_remote: bool, begun: &Result<T>) {
+        if matches!(begun, Err(Error::Engine(_))) {
+            self.todo.copy(at.clone(), is_remote);
+        }
+    }
+
+    /// Makes a pending copy, or notes that it failed. After an error it is to be tried again.
+    async fn end_pending(&self, at: &At) -> Result<()> {
+        let Some(Revision { copy: Some(copy), copying: Some(task), .. }) =
+            self.head(at).await?.and_then(|head| head.blob)
+        else {
+            return Ok(());
+        };
+        match self.copy_pending(at, copy.id, &task).await {
+            // The source is gone or has changed, or the copy was aborted.
+            Err(error) if is_final(&error) => {
+                let code = error.failure().code;
+                self.fail_copy(at, copy.id, format!("{} {}", code.status(), code.name())).await
+            }
+            other => other,
+        }
+    }
+
     async fn copy_pending(&self, at: &At, id: Guid, task: &CopyTask) -> Result<()> {
         if let Some(remote) = &task.remote {
             return self.copy_pending_remote(at, id, remote).await;
@@ -160,6 +172,14 @@ impl Core {
     }
 }
 
+/// Would the copy fail again? Not if the stores or the connections of this server were unavailable.
+fn is_final(error: &Error) -> bool {
+    match error {
+        Error::Rejected(failure) => failure.code != ErrorCode::ServerBusy,
+        Error::Engine(error) => matches!(error, lazuli_engine::Error::TooLarge(_)),
+    }
+}
+
 /// The destination of a copy that is still pending.
 pub fn pending(head: &mut Head, id: Guid) -> Result<&mut Revision> {
     let is_pending = |blob: &Revision| {
@@ -209,8 +229,7 @@ impl Source for Progress<'_> {
             let passed = self.counted.passed;
             if passed >= self.told + PROGRESS_BYTES {
                 self.told = passed;
-                let told = self.core.tell_progress(self.at, self.id, passed).await;
-                told.map_err(|error| error.failure())?;
+                self.core.tell_progress(self.at, self.id, passed).await?;
             }
             self.counted.next().await
         })

@@ -5,12 +5,16 @@
 //!
 //! What must stay true:
 //! - A row goes away only after its event was delivered, or when it is known not to happen.
+//! - The event of a blob that leaves the archive is planned: its row has a time in the future. It happens unless a commit
+//!   before that time replaces or deletes the blob. The row that such a commit writes names the event that it cancels. What
+//!   becomes of the blob after that time does not matter, however late the event is delivered.
 //! - Events of one blob are delivered in the order of their commits: one task delivers those of an account, sorted by time.
 //! - Without events, nothing here costs anything: there is no outbox.
 
 mod outbox;
 mod record;
 
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -21,7 +25,7 @@ use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{Guid, OperationKind};
 
 pub use outbox::Outbox;
-use record::Waiting;
+use record::{Delivery, Waiting};
 
 use super::commit::{Decided, Step, remove};
 use super::core::{At, Core};
@@ -55,7 +59,7 @@ struct Notice {
 }
 
 impl Notice {
-    /// Notes what a rule has decided. It may run several times; the last run counts.
+    /// Notes the decision of a rule. The rule may run several times; the last run counts.
     fn note(&self, before: Option<&Revision>, after: Option<&Revision>, version: u64) {
         let waiting = self.waiting(before, after, version);
         *self.value.lock().unwrap_or_else(PoisonError::into_inner) = waiting.map(|waiting| waiting.encode());
@@ -80,7 +84,9 @@ impl Notice {
             blob_kind: of.kind,
             tier: of.tier.tier,
         };
-        let now = |event| Some(Waiting { event, is_planned: false });
+        let cancels = cancelled(before, after);
+        let waits = |event, delivery| Some(Waiting { event, delivery, cancels });
+        let now = |event| waits(event, Delivery::Now);
         match (self.kind, before, after) {
             (OperationKind::DeleteBlob, Some(before), None) => {
                 now(event(EventKind::Deleted, before, version))
@@ -91,7 +97,7 @@ impl Notice {
                 match after.tier.rehydrating {
                     Some((tier, _)) if begins => {
                         let event = event(EventKind::TierChanged, after, after.rehydrated);
-                        Some(Waiting { event: Event { tier, ..event }, is_planned: true })
+                        waits(Event { tier, ..event }, Delivery::Planned)
                     }
                     None if before.tier.tier != after.tier.tier => {
                         now(event(EventKind::TierChanged, after, version))
@@ -102,11 +108,20 @@ impl Notice {
             (OperationKind::SetBlobTier, ..) => None,
             (_, _, Some(after)) => {
                 let is_pending = after.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending);
+                // It cancels nothing: a blob that is still in the archive cannot be replaced.
                 if is_pending { None } else { now(event(EventKind::Created, after, version)) }
             }
             (_, _, None) => None,
         }
     }
+}
+
+/// The time in ticks of the planned event that a commit cancels; 0 if it cancels none. Both revisions are those at the time
+/// of the commit: if the blob has left the archive before, nothing is pending.
+fn cancelled(before: Option<&Revision>, after: Option<&Revision>) -> u64 {
+    let pending = |of: &Revision| of.tier.rehydrating.map(|_| of.rehydrated);
+    let (old, new) = (before.and_then(pending), after.and_then(pending));
+    old.filter(|_| old != new).unwrap_or_default()
 }
 
 impl Update for Notice {
@@ -201,7 +216,8 @@ impl Core {
 /// The events of one blob, in order.
 pub struct EventBatch {
     at: At,
-    rows: Vec<String>,
+    /// Rows to be removed, each with the number of events that must have been delivered before.
+    rows: Vec<(usize, String)>,
     has_more: bool,
     /// The events.
     pub events: Vec<Event>,
@@ -229,10 +245,11 @@ impl Events {
     /// [`Events::failed`] must follow.
     pub async fn next(&self) -> Result<Option<EventBatch>> {
         let core = &self.core;
-        let now = core.clock().ticks();
-        let Some(at) = core.outbox.as_ref().and_then(|outbox| outbox.next(self.lane, now)) else {
-            return Ok(None);
-        };
+        let Some(outbox) = &core.outbox else { return Ok(None) };
+        if !outbox.advance(core.clock().ticks()) {
+            core.todo.overflow();
+        }
+        let Some(at) = outbox.next(self.lane) else { return Ok(None) };
         match core.batch(&at).await {
             Ok(batch) => Ok(Some(batch)),
             Err(error) => {
@@ -244,28 +261,35 @@ impl Events {
 
     /// The events of a batch were delivered: forgets them.
     pub async fn delivered(&self, batch: EventBatch) -> Result<()> {
-        let EventBatch { at, rows, has_more, .. } = batch;
-        let writes: Vec<Write> = rows.into_iter().map(remove).collect();
-        let removed = if writes.is_empty() {
-            Ok(())
-        } else {
-            match self.core.engine().apply(at.tables.blobs, &at.name, writes).await {
-                Ok(Applied::Done { .. }) => Ok(()),
-                Ok(Applied::Rejected { .. }) => Err(lazuli_engine::Error::Conflict),
-                Err(error) => Err(error),
-            }
-        };
-        if has_more || removed.is_err() {
-            self.put_back(&at);
+        let count = batch.events.len();
+        let removed = self.forget(&batch, count).await;
+        if batch.has_more || removed.is_err() {
+            self.put_back(&batch.at);
         } else if let Some(outbox) = &self.core.outbox {
             outbox.end(self.lane);
         }
-        Ok(removed?)
+        removed
     }
 
-    /// A batch could not be delivered: it waits again.
-    pub fn failed(&self, batch: &EventBatch) {
+    /// Only the first `count` events of a batch could be delivered: forgets them, so that they are not sent again after
+    /// newer ones. The others wait again.
+    pub async fn failed(&self, batch: &EventBatch, count: usize) -> Result<()> {
+        let removed = if count > 0 { self.forget(batch, count).await } else { Ok(()) };
         self.put_back(&batch.at);
+        removed
+    }
+
+    /// Removes the rows of the first `count` events.
+    async fn forget(&self, batch: &EventBatch, count: usize) -> Result<()> {
+        let rows = batch.rows.iter().filter(|(after, _)| *after <= count);
+        let writes: Vec<Write> = rows.map(|(_, row)| remove(row.as_str())).collect();
+        if writes.is_empty() {
+            return Ok(());
+        }
+        match self.core.engine().apply(batch.at.tables.blobs, &batch.at.name, writes).await? {
+            Applied::Done { .. } => Ok(()),
+            Applied::Rejected { .. } => Err(lazuli_engine::Error::Conflict.into()),
+        }
     }
 
     /// Waits for an event of this lane.
@@ -303,8 +327,19 @@ impl Core {
     async fn batch(&self, at: &At) -> Result<EventBatch> {
         let now = self.clock().ticks();
         let mut found = self.event_rows(at).await?;
+        let cancellations: HashSet<u64> =
+            found.iter().map(|(_, waiting)| waiting.cancels).filter(|&time| time > 0).collect();
+        let mut cancelled: HashMap<u64, Vec<String>> = HashMap::new();
+        found.retain_mut(|(row, waiting)| {
+            let time = waiting.event.time.ticks();
+            let is_cancelled = waiting.is_planned() && cancellations.contains(&time);
+            if is_cancelled {
+                cancelled.entry(time).or_default().push(std::mem::take(row));
+            }
+            !is_cancelled
+        });
         // A commit can be ahead of the clock, so only the schedule shows which events are still to come.
-        let is_later = |waiting: &Waiting| waiting.is_planned && waiting.event.time.ticks() > now;
+        let is_later = |waiting: &Waiting| waiting.is_planned() && waiting.event.time.ticks() > now;
         let later = found.iter().filter(|(_, waiting)| is_later(waiting));
         let next = later.map(|(_, waiting)| waiting.event.time.ticks()).min();
         if let (Some(outbox), Some(next)) = (&self.outbox, next) {
@@ -316,16 +351,21 @@ impl Core {
         found.truncate(BATCH_MAX);
         let mut batch = EventBatch { at: at.clone(), rows: Vec::new(), has_more, events: Vec::new() };
         for (row, waiting) in found {
-            batch.rows.push(row);
-            if !waiting.is_planned || self.has_happened(at, &waiting.event).await? {
-                batch.events.push(waiting.event);
-            }
+            let happens = match waiting.delivery {
+                Delivery::Now | Delivery::Planned => true,
+                Delivery::PlannedIfUnchanged => self.is_unchanged(at, &waiting.event).await?,
+            };
+            batch.events.extend(happens.then_some(waiting.event));
+            // A cancelled row goes together with the one that cancels it: alone, it would be delivered.
+            let cancelled = cancelled.remove(&waiting.cancels).unwrap_or_default();
+            let after = batch.events.len();
+            batch.rows.extend(cancelled.into_iter().chain([row]).map(|row| (after, row)));
         }
         Ok(batch)
     }
 
     /// Has the blob reached the tier that it was moving to, and stayed there since?
-    async fn has_happened(&self, at: &At, event: &Event) -> Result<bool> {
+    async fn is_unchanged(&self, at: &At, event: &Event) -> Result<bool> {
         let blob = self.head(at).await?.and_then(|head| head.blob);
         Ok(blob.is_some_and(|blob| blob.tier.tier == event.tier && blob.tier.changed == Some(event.time)))
     }

@@ -31,14 +31,61 @@ struct Lane {
     active: Option<At>,
 }
 
+/// Blobs with events that happen later: the earliest ones.
+#[derive(Default)]
+struct Later {
+    by_time: BTreeMap<u64, HashSet<At>>,
+    len: usize,
+    /// The time of the first event that is not remembered. Then a scan is needed.
+    forgotten: Option<u64>,
+}
+
+impl Later {
+    fn add(&mut self, at: &At, ticks: u64) {
+        if self.by_time.entry(ticks).or_default().insert(at.clone()) {
+            self.len += 1;
+        }
+        while self.len > BLOBS_MAX {
+            // The latest ones go: their scan is the furthest away.
+            let Some(mut last) = self.by_time.last_entry() else { return };
+            let time = *last.key();
+            self.forgotten = Some(self.forgotten.map_or(time, |known| known.min(time)));
+            if let Some(one) = last.get().iter().next().cloned() {
+                last.get_mut().remove(&one);
+            }
+            if last.get().is_empty() {
+                last.remove();
+            }
+            self.len -= 1;
+        }
+    }
+
+    /// Takes the blobs whose time has come.
+    fn due(&mut self, now: u64) -> Vec<At> {
+        let mut due = Vec::new();
+        while let Some(entry) = self.by_time.first_entry().filter(|entry| *entry.key() <= now) {
+            due.extend(entry.remove());
+        }
+        self.len -= due.len();
+        due
+    }
+
+    /// Has an event that is not remembered happened?
+    fn needs_scan(&mut self, now: u64) -> bool {
+        let is_due = self.forgotten.is_some_and(|time| time <= now);
+        if is_due {
+            self.forgotten = None;
+        }
+        is_due
+    }
+}
+
 #[derive(Default)]
 struct List {
     lanes: Vec<Lane>,
     /// The blobs in the queues.
     known: HashSet<At>,
-    /// Blobs with events that happen later, by time and a number.
-    later: BTreeMap<(u64, u64), At>,
-    number: u64,
+    later: Later,
     /// The events of earlier processes are known.
     is_scanned: bool,
     overflowed: bool,
@@ -84,27 +131,30 @@ impl Outbox {
 
     /// Queues a blob that may have an event at the time `ticks`.
     pub fn add_later(&self, at: &At, ticks: u64) {
-        let mut list = self.lock();
-        if list.later.len() >= BLOBS_MAX {
-            list.overflowed = true;
-            return;
-        }
-        list.number += 1;
-        let number = list.number;
-        list.later.insert((ticks, number), at.clone());
+        self.lock().later.add(at, ticks);
     }
 
-    /// Takes the blob of a lane that has waited longest, and remembers it as the active one.
-    pub fn next(&self, lane: usize, now: u64) -> Option<At> {
+    /// Queues the blobs whose later events happen now. `false` if some of them were not remembered: then a scan is needed.
+    pub fn advance(&self, now: u64) -> bool {
         let mut list = self.lock();
-        while let Some(entry) = list.later.first_entry().filter(|entry| entry.key().0 <= now) {
-            let at = entry.remove();
+        for at in list.later.due(now) {
             if list.known.insert(at.clone()) {
                 let lane = self.lane_of(&at);
                 list.lanes[lane].queue.push_back(at);
                 self.changed.notify_waiters();
             }
         }
+        let needs_scan = list.later.needs_scan(now);
+        if needs_scan {
+            list.overflowed = true;
+            list.is_scanned = false;
+        }
+        !needs_scan
+    }
+
+    /// Takes the blob of a lane that has waited longest, and remembers it as the active one.
+    pub fn next(&self, lane: usize) -> Option<At> {
+        let mut list = self.lock();
         let at = list.lanes[lane].queue.pop_front()?;
         list.known.remove(&at);
         list.lanes[lane].active = Some(at.clone());
@@ -134,8 +184,8 @@ impl Outbox {
     pub fn needs(&self, table: TableId) -> bool {
         let list = self.lock();
         let waiting = list.lanes.iter().flat_map(|lane| lane.queue.iter().chain(&lane.active));
-        let mut all = waiting.chain(list.later.values());
-        !list.is_scanned || all.any(|at| at.tables.blobs == table)
+        let mut all = waiting.chain(list.later.by_time.values().flatten());
+        !list.is_scanned || list.later.forgotten.is_some() || all.any(|at| at.tables.blobs == table)
     }
 
     /// Number of blobs that wait.
@@ -174,5 +224,43 @@ impl Outbox {
 
     fn lock(&self) -> MutexGuard<'_, List> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blob::keyspace::Tables;
+
+    fn at(table: u64, number: u64) -> At {
+        let tables = Tables { blobs: TableId(table), staged: TableId(2), tags: TableId(3) };
+        At::new(tables, &format!("{number}"))
+    }
+
+    /// Later events beyond the bound were forgotten: only the daily scan found them, and the rows of a deleted container
+    /// with such events could be erased.
+    #[test]
+    fn later_events_beyond_the_bound_cause_a_scan_when_they_happen() {
+        let outbox = Outbox::new(vec![EnabledFor::All]).unwrap();
+        let (forgotten, times) = (at(9, 0), BLOBS_MAX as u64);
+        outbox.add_later(&forgotten, times + 1);
+        for number in (0..times).rev() {
+            for _ in 0..2 {
+                outbox.add_later(&at(1, number), number + 1);
+            }
+        }
+        outbox.scanned();
+        assert!(outbox.needs(TableId(1)) && outbox.needs(TableId(9)));
+        assert!(outbox.advance(times), "everything that has happened is known");
+        assert_eq!(std::iter::from_fn(|| outbox.next(0)).count(), BLOBS_MAX);
+        outbox.end(0);
+        assert!(!outbox.advance(times + 1), "a scan is needed");
+        outbox.scanning();
+        assert!(outbox.add(&forgotten));
+        outbox.scanned();
+        assert!(outbox.advance(times + 1) && outbox.needs(TableId(9)));
+        assert_eq!(outbox.next(0), Some(forgotten));
+        outbox.end(0);
+        assert!(!outbox.needs(TableId(9)));
     }
 }

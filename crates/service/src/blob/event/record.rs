@@ -8,7 +8,9 @@ use lazuli_model::{DateTime, Guid};
 
 use crate::blob::codec::{Decoder, Encoder, corrupt};
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
+/// The format without the last field.
+const FORMAT_WITHOUT_CANCELLATION: u8 = 1;
 const KINDS: [EventKind; 3] = [EventKind::Created, EventKind::Deleted, EventKind::TierChanged];
 
 /// An event that waits to be delivered. The name of the blob is the partition of its row.
@@ -16,22 +18,63 @@ const KINDS: [EventKind; 3] = [EventKind::Created, EventKind::Deleted, EventKind
 pub struct Waiting {
     /// The event. Its time may be in the future, if it has not happened yet.
     pub event: Event,
-    /// Does it only happen if the blob is still moving to the tier?
-    pub is_planned: bool,
+    /// When it is sent.
+    pub delivery: Delivery,
+    /// The time in ticks of a planned event of the same blob that the commit has cancelled; 0 if there is none.
+    pub cancels: u64,
+}
+
+/// When an event is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// At once.
+    Now,
+    /// At its time, unless a later row cancels it.
+    Planned,
+    /// At its time, if the blob is then in its tier: an earlier version has written it, and no row cancels it.
+    PlannedIfUnchanged,
+}
+
+impl Delivery {
+    fn number(self) -> u64 {
+        match self {
+            Delivery::Now => 0,
+            Delivery::Planned | Delivery::PlannedIfUnchanged => 1,
+        }
+    }
+
+    fn of(number: u64, format: u8) -> Option<Self> {
+        match number {
+            0 => Some(Delivery::Now),
+            1 if format == FORMAT_WITHOUT_CANCELLATION => Some(Delivery::PlannedIfUnchanged),
+            1 => Some(Delivery::Planned),
+            _ => None,
+        }
+    }
 }
 
 impl Waiting {
+    /// Is its time in the future when it is written?
+    pub fn is_planned(&self) -> bool {
+        matches!(self.delivery, Delivery::Planned | Delivery::PlannedIfUnchanged)
+    }
+
     /// Its row.
     pub fn encode(&self) -> Bytes {
         let Event { id, kind, api, home, container, time, etag, size, content_type, blob_kind, tier, .. } =
             &self.event;
         let kind = KINDS.iter().position(|known| known == kind).unwrap_or_default() as u64;
-        let mut encoder = Encoder::starting_with(&[FORMAT]);
-        encoder.number(kind).number(self.is_planned.into()).raw(&id.0);
+        let is_old = self.delivery == Delivery::PlannedIfUnchanged;
+        let format = if is_old { FORMAT_WITHOUT_CANCELLATION } else { FORMAT };
+        let mut encoder = Encoder::starting_with(&[format]);
+        encoder.number(kind).number(self.delivery.number()).raw(&id.0);
         encoder.number(time.ticks()).number(etag.number()).number(*size);
         let content_type = content_type.as_deref().unwrap_or_default();
         for text in [api, home, container, content_type, blob_kind.name(), tier.name()] {
             encoder.bytes(text.as_bytes());
+        }
+        if !is_old {
+            encoder.number(self.cancels);
         }
         encoder.finish()
     }
@@ -39,12 +82,14 @@ impl Waiting {
     /// Reads its row.
     pub fn decode(blob: &str, row: &Bytes) -> Result<Self> {
         let mut decoder = Decoder::new(row.clone());
-        if decoder.byte()? != FORMAT {
+        let format = decoder.byte()?;
+        if format != FORMAT && format != FORMAT_WITHOUT_CANCELLATION {
             return Err(corrupt("an event has an unknown format"));
         }
         let kind = usize::try_from(decoder.number()?).ok().and_then(|kind| KINDS.get(kind).copied());
         let kind = kind.ok_or_else(|| corrupt("an event has an unknown kind"))?;
-        let is_planned = decoder.number()? == 1;
+        let delivery = Delivery::of(decoder.number()?, format);
+        let delivery = delivery.ok_or_else(|| corrupt("an event is to be sent at an unknown time"))?;
         let id = Guid(decoder.array()?);
         let time = DateTime::from_ticks(decoder.number()?).ok_or_else(|| corrupt("a time is too late"))?;
         let (etag, size) = (ETag::new(decoder.number()?), decoder.number()?);
@@ -56,7 +101,8 @@ impl Waiting {
         let blob = blob.to_owned();
         let event =
             Event { id, kind, api, home, container, blob, time, etag, size, content_type, blob_kind, tier };
-        Ok(Self { event, is_planned })
+        let cancels = if format == FORMAT { decoder.number()? } else { 0 };
+        Ok(Self { event, delivery, cancels })
     }
 }
 
@@ -66,10 +112,11 @@ mod tests {
 
     #[test]
     fn records_are_read_back() {
-        for (kind, is_planned, content_type) in [
-            (EventKind::Created, false, Some("text/plain".to_owned())),
-            (EventKind::Deleted, false, None),
-            (EventKind::TierChanged, true, None),
+        for (kind, delivery, content_type) in [
+            (EventKind::Created, Delivery::Now, Some("text/plain".to_owned())),
+            (EventKind::Deleted, Delivery::Now, None),
+            (EventKind::TierChanged, Delivery::Planned, None),
+            (EventKind::TierChanged, Delivery::PlannedIfUnchanged, None),
         ] {
             let event = Event {
                 id: Guid([7; 16]),
@@ -85,10 +132,11 @@ mod tests {
                 blob_kind: BlobKind::Append,
                 tier: AccessTier::Cold,
             };
-            let waiting = Waiting { event, is_planned };
+            let cancels = if delivery == Delivery::PlannedIfUnchanged { 0 } else { 9 };
+            let waiting = Waiting { event, delivery, cancels };
             assert_eq!(Waiting::decode("b", &waiting.encode()).unwrap(), waiting);
         }
-        for bad in [&b""[..], b"\x02", b"\x01\x09", b"\x01\x00\x00"] {
+        for bad in [&b""[..], b"\x03", b"\x01\x09", b"\x01\x00\x00"] {
             assert!(Waiting::decode("b", &Bytes::from_static(bad)).is_err());
         }
     }

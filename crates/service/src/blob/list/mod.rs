@@ -111,7 +111,7 @@ impl<'a> Lister<'a> {
                 self.take(row)?;
             }
             if self.bytes >= LIST_PAGE_BYTES_MAX {
-                // As if fewer entries had been asked for: the next one only tells where the next page starts.
+                // As if fewer entries had been requested: the next one only marks the start of the next page.
                 wanted = wanted.min(self.entries.len().max(1));
             }
             let is_over = |name: &str| filter::ends_at(self.list.end_before.as_deref(), name);
@@ -119,7 +119,7 @@ impl<'a> Lister<'a> {
                 self.release();
                 break;
             };
-            self.go_on_at(place);
+            self.resume_at(place);
             if (options.elapsed)().saturating_sub(started) >= options.query_time_max {
                 let revision = Some(self.entry).filter(|entry| *entry != FIRST);
                 next = Some(BlobPosition { name: self.from.clone(), revision });
@@ -161,7 +161,7 @@ impl<'a> Lister<'a> {
     }
 
     /// Continues at the row where a scan has ended, or after everything that is not wanted.
-    fn go_on_at(&mut self, place: KeyPosition) {
+    fn resume_at(&mut self, place: KeyPosition) {
         let KeyPosition { partition, row } = place;
         if let Some((group, _)) = self.group_of(&partition)
             && matches!(self.entries.last(), Some((BlobEntry::Prefix(last), _)) if *last == group)

@@ -42,7 +42,7 @@ impl Core {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
         let kind = OperationKind::IncrementalCopyBlob;
         let guard = Guard::creating(grant, &request, kind, self.clock());
-        let blob = source.blob.clone().ok_or(ErrorCode::InvalidSourceBlobUrl)?;
+        let blob = source.blob.as_ref().ok_or(ErrorCode::InvalidSourceBlobUrl)?;
         let Which::Snapshot(snapshot) = blob.revision else {
             return Err(ErrorCode::IncrementalCopySourceMustBeSnapshot.into());
         };
@@ -68,11 +68,13 @@ impl Core {
         let begun = Begin {
             guard,
             target,
-            task: task(&from.home, &blob, snapshot, &opened),
+            task: task(&from.grant().home, from.blob(), snapshot, &opened),
             info: info(id, &without_signature(&source.url), size),
             source: source_state.clone(),
         };
-        match self.decide(&at, move |head, version| begun.rule(head, version), writes).await? {
+        let decided = self.decide(&at, move |head, version| begun.rule(head, version), writes).await;
+        self.queue_if_in_doubt(&at, false, &decided);
+        match decided? {
             Decided::Done(written) => {
                 if size > self.options.copy_at_once_max
                     || self.copy_increment(&at, id, &opened.at, &source_state).await.is_err()

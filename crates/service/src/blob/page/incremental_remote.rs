@@ -47,8 +47,9 @@ impl Core {
         };
         let info = info(id, &without_signature(&source.url), remote.length);
         let begun = Begin { guard, target, task, info, source: state.clone() };
-        let decided = self.decide(&at, move |head, version| begun.rule(head, version), writes).await?;
-        let Decided::Done(written) = decided else { return Err(lazuli_engine::Error::Conflict.into()) };
+        let decided = self.decide(&at, move |head, version| begun.rule(head, version), writes).await;
+        self.queue_if_in_doubt(&at, true, &decided);
+        let Decided::Done(written) = decided? else { return Err(lazuli_engine::Error::Conflict.into()) };
         if remote.length > self.options.copy_at_once_max
             || self.land_increment(&at, id, &mut *remote.body, &state).await.is_err()
         {

@@ -15,6 +15,7 @@ const METADATA: u8 = 3;
 const LEASE: u8 = 4;
 const SCOPE: u8 = 5;
 const DENIES_OTHERS: u8 = 6;
+const MAY_HOLD: u8 = 7;
 
 /// What the blob service keeps about a container.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,6 +30,8 @@ pub struct ContainerData {
     pub lease: Option<Lease>,
     /// The encryption scope of its blobs.
     pub scope: DefaultScope,
+    /// Can one of its blobs have an immutability policy or a legal hold? Never unset.
+    pub may_hold: bool,
 }
 
 impl ContainerData {
@@ -50,6 +53,7 @@ impl ContainerData {
         }
         encoder.text_field(SCOPE, self.scope.name.as_deref());
         encoder.number_field(DENIES_OTHERS, u64::from(self.scope.denies_others));
+        encoder.number_field(MAY_HOLD, u64::from(self.may_hold));
         encoder.finish()
     }
 
@@ -74,6 +78,7 @@ impl ContainerData {
                 LEASE => data.lease = Some(fields::decode_lease(value)?),
                 SCOPE => data.scope.name = Some(fields::whole_text(value)?),
                 DENIES_OTHERS => data.scope.denies_others = value.number()? == 1,
+                MAY_HOLD => data.may_hold = value.number()? == 1,
                 _ => return Err(corrupt("a container has an unknown field")),
             }
             Ok(())

@@ -156,6 +156,7 @@ fn formats_stay() {
     assert_eq!(uncommitted().encode(), [1, 2, 1, 3, 0, 0, 0][..]);
     assert_eq!(Staged::Inline(Bytes::from_static(b"x")).encode(), [1, 0, b'x'][..]);
     assert_eq!(ContainerData { changed: 5, ..ContainerData::default() }.encode(), [1, 1, 1, 5][..]);
+    assert_eq!(ContainerData { may_hold: true, ..ContainerData::default() }.encode(), [1, 7, 1, 1][..]);
 }
 
 #[test]
@@ -205,6 +206,7 @@ fn containers_are_read_as_written() {
         metadata: metadata(),
         lease: Some(lease()),
         scope: DefaultScope { name: Some("scope".into()), denies_others: true },
+        may_hold: true,
     };
     for data in [ContainerData::default(), full] {
         assert_eq!(ContainerData::decode(&data.encode()), Ok(data));

@@ -1,23 +1,15 @@
 //! Sweeps one blob.
 
-use std::collections::HashSet;
-
-use lazuli_engine::content::Piece;
 use lazuli_engine::{Applied, Change, Condition, Write};
 
-use super::partition::{ContentRow, Partition};
-use super::{Progress, Reclaim, SHARED_READ_GRACE, SHARED_UPLOAD_GRACE, ticks};
-use crate::blob::commit::{Decided, Step, remove};
+use super::{Progress, Reclaim};
+use crate::blob::commit::remove;
 use crate::blob::core::At;
-use crate::blob::keyspace::{self, Generation};
-use crate::blob::record::Head;
-use crate::blob::segment::Segment;
+use crate::blob::keyspace;
 use crate::{Error, Result};
 
 /// Rows deleted in one commit.
 const COMMIT_ROWS_MAX: usize = 500;
-/// Segments changed in one commit, and released together. Each has less than 60 KiB.
-const COMMIT_SEGMENTS_MAX: usize = 16;
 
 impl Reclaim {
     /// Removes everything of a blob that is not in use.
@@ -54,120 +46,6 @@ impl Reclaim {
             progress = self.remove_stub(at).await?;
         }
         Ok(progress)
-    }
-
-    /// Makes generations unnameable that nothing names.
-    async fn unname(&self, at: &At, partition: &mut Partition) -> Result<Progress> {
-        let mut progress = Progress::Done;
-        for generation in partition.garbage() {
-            let rows = partition.segments[&generation].clone();
-            if self.is_in_use(at, generation, &rows, SHARED_UPLOAD_GRACE) {
-                progress = Progress::Again;
-                continue;
-            }
-            for rows in rows.chunks(COMMIT_SEGMENTS_MAX) {
-                match self.unname_rows(at, partition, generation, rows).await? {
-                    Progress::Done => partition.unname(generation, rows, self.core.clock().ticks()),
-                    Progress::Again => progress = Progress::Again,
-                }
-            }
-        }
-        Ok(progress)
-    }
-
-    /// Is the generation being read or written? For other processes, only the age of the rows shows that.
-    fn is_in_use(
-        &self,
-        at: &At,
-        generation: Generation,
-        rows: &[ContentRow],
-        grace: std::time::Duration,
-    ) -> bool {
-        let is_young = |row: &ContentRow| self.age(row.version) < ticks(grace);
-        self.core.pins.has(at.tables.blobs, &at.name, generation)
-            || (self.is_shared && rows.iter().any(is_young))
-    }
-
-    /// One commit, on condition that no generation was named since the rows were read.
-    async fn unname_rows(
-        &self,
-        at: &At,
-        partition: &Partition,
-        generation: Generation,
-        rows: &[ContentRow],
-    ) -> Result<Progress> {
-        let keys: Vec<String> = rows.iter().map(|row| keyspace::named(generation, row.slot)).collect();
-        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let found = self.core.engine().get(at.tables.blobs, &at.name, &keys).await?;
-        let mut writes = Vec::new();
-        for (row, found) in rows.iter().zip(found).filter_map(|(row, found)| Some((row, found?))) {
-            writes.push(Write { row: found.row, condition: Condition::Exists, change: Change::Delete });
-            let unnamed = keyspace::unnamed(generation, row.slot).into();
-            writes.push(Write { row: unnamed, condition: Condition::Any, change: Change::Put(found.value) });
-        }
-        let shape = |head: Option<&Head>| head.map(|head| head.marks.shape);
-        let expected = shape(partition.head.as_ref().map(|(_, head)| head));
-        let rule = move |head: Option<Head>, _| {
-            if shape(head.as_ref()) != expected {
-                return Err(lazuli_engine::Error::Conflict.into());
-            }
-            Ok((Step::Keep, ()))
-        };
-        match self.core.decide(at, rule, writes).await {
-            Ok(Decided::Done(())) => Ok(Progress::Done),
-            Ok(Decided::Rejected) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => Ok(Progress::Again),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Releases the pieces of unnameable generations, and forgets them.
-    async fn release_unnamed(&self, at: &At, partition: &Partition) -> Result<Progress> {
-        let mut progress = Progress::Done;
-        let is_alone = partition.segments.len() + partition.unnamed.len() == 1;
-        for (generation, rows) in &partition.unnamed {
-            if self.is_in_use(at, *generation, rows, SHARED_READ_GRACE) {
-                progress = Progress::Again;
-                continue;
-            }
-            for rows in rows.chunks(COMMIT_SEGMENTS_MAX) {
-                let mut pieces = self.pieces_of(at, *generation, rows).await?;
-                if !is_alone {
-                    self.keep_named(at, Some(*generation), &mut pieces).await?;
-                }
-                if partition.may_have_staged() {
-                    // A list that was never committed may have left segments that share pieces with blocks that still count.
-                    self.keep_staged(at, &mut pieces).await?;
-                }
-                let may_have_pages = pieces.is_empty();
-                match self.release(pieces.into_iter().collect()).await? {
-                    Progress::Done => {
-                        if may_have_pages {
-                            self.delete_cells(at, *generation).await?;
-                        }
-                        let rows = rows.iter().map(|row| keyspace::unnamed(*generation, row.slot));
-                        self.delete_rows(at, at.tables.blobs, rows.collect()).await?;
-                    }
-                    Progress::Again => progress = Progress::Again,
-                }
-            }
-        }
-        Ok(progress)
-    }
-
-    async fn pieces_of(
-        &self,
-        at: &At,
-        generation: Generation,
-        rows: &[ContentRow],
-    ) -> Result<HashSet<Piece>> {
-        let keys: Vec<String> = rows.iter().map(|row| keyspace::unnamed(generation, row.slot)).collect();
-        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let found = self.core.engine().get(at.tables.blobs, &at.name, &keys).await?;
-        let mut pieces = HashSet::new();
-        for row in found.into_iter().flatten() {
-            pieces.extend(Segment::decode(row.value)?.pieces());
-        }
-        Ok(pieces)
     }
 
     pub(super) async fn delete_rows(

@@ -13,15 +13,17 @@
 
 mod blob;
 mod dropped;
+mod garbage;
 mod pages;
 mod partition;
 mod scan;
 mod staged;
 mod tags;
 
-pub use partition::each_row;
+pub use partition::{each_row, every_row};
 
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -98,28 +100,44 @@ impl Reclaim {
         Ok(has_more)
     }
 
-    /// Releases pieces of failed uploads that no row names.
+    /// Releases pieces of failed uploads that no row names. One scan of a blob decides about all its failed uploads.
     async fn settle_doubts(&self, now: u64) -> Result<()> {
-        let doubts = self.core.todo.ripe_doubts(now.saturating_sub(ticks(GRACE)));
-        let mut doubts = doubts.into_iter();
-        while let Some(Doubt { at, pieces, since }) = doubts.next() {
-            let mut loose: HashSet<Piece> = pieces.iter().copied().collect();
-            let settled = async {
-                self.wait_for_commits(&at, since).await?;
-                self.keep_named(&at, None, &mut loose).await?;
-                self.keep_staged(&at, &mut loose).await?;
-                self.release(loose.iter().copied().collect()).await
-            };
-            let settled = settled.await;
-            if !matches!(settled, Ok(Progress::Done)) {
-                self.core.todo.doubt(Doubt { at, pieces, since });
+        let mut by_blob: HashMap<At, Doubt> = HashMap::new();
+        for doubt in self.core.todo.ripe_doubts(now.saturating_sub(ticks(GRACE))) {
+            match by_blob.entry(doubt.at.clone()) {
+                Entry::Vacant(entry) => drop(entry.insert(doubt)),
+                Entry::Occupied(mut entry) => {
+                    let joined = entry.get_mut();
+                    joined.pieces.extend(doubt.pieces);
+                    joined.since = joined.since.max(doubt.since);
+                }
             }
-            if let Err(error) = settled {
-                doubts.for_each(|doubt| self.core.todo.doubt(doubt));
-                return Err(error);
+        }
+        let mut doubts = by_blob.into_values();
+        while let Some(doubt) = doubts.next() {
+            match self.settle_doubt(&doubt).await {
+                Ok(pinned) if pinned.is_empty() => {}
+                Ok(pinned) => self.core.todo.doubt(Doubt { pieces: pinned, ..doubt }),
+                Err(error) => {
+                    for mut doubt in std::iter::once(doubt).chain(doubts) {
+                        // The list counts capacity, and has just as much room as before they were joined.
+                        doubt.pieces.shrink_to_fit();
+                        self.core.todo.doubt(doubt);
+                    }
+                    return Err(error);
+                }
             }
         }
         Ok(())
+    }
+
+    /// Releases the pieces of failed uploads to one blob. Returns those that are pinned.
+    async fn settle_doubt(&self, Doubt { at, pieces, since }: &Doubt) -> Result<Vec<Piece>> {
+        let mut loose: HashSet<Piece> = pieces.iter().copied().collect();
+        self.wait_for_commits(at, *since).await?;
+        self.keep_named(at, HashSet::new(), &mut loose).await?;
+        self.keep_staged(at, &mut loose).await?;
+        free(&self.core, loose.into_iter().collect()).await
     }
 
     /// Waits for commits of a blob that are still under way, however long the disk takes: one that comes after them is decided
@@ -144,14 +162,19 @@ impl Reclaim {
 
 /// Frees pieces that no row names any more.
 async fn release(core: &Core, pieces: Vec<Piece>) -> Result<Progress> {
+    Ok(if free(core, pieces).await?.is_empty() { Progress::Done } else { Progress::Again })
+}
+
+/// Frees pieces that no row names any more, except those that are pinned. Returns those.
+async fn free(core: &Core, pieces: Vec<Piece>) -> Result<Vec<Piece>> {
     if pieces.is_empty() {
-        return Ok(Progress::Done);
+        return Ok(pieces);
     }
     let bytes: u64 = pieces.iter().map(|piece| u64::from(piece.length)).sum();
     let pinned = core.content.release(pieces).await?;
     let kept: u64 = pinned.iter().map(|piece| u64::from(piece.length)).sum();
     core.counters.released_bytes.fetch_add(bytes.saturating_sub(kept), Ordering::Relaxed);
-    Ok(if pinned.is_empty() { Progress::Done } else { Progress::Again })
+    Ok(pinned)
 }
 
 fn ticks(duration: Duration) -> u64 {

@@ -1,4 +1,4 @@
-//! Collects what the rows of a blob say about its content.
+//! Collects the information in the rows of a blob about its content.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +28,8 @@ pub struct ContentRow {
     pub slot: KeySlot,
     /// The version of the row.
     pub version: u64,
+    /// Number of bytes of its value.
+    pub bytes: usize,
 }
 
 /// The content that the states of a blob name: the blob itself, its snapshots and all others that are not deleted.
@@ -86,7 +88,7 @@ pub struct Partition {
 
 impl Partition {
     fn see(&mut self, row: &RowView<'_>) -> lazuli_engine::Result<()> {
-        let content = |slot| ContentRow { slot, version: row.version.0 };
+        let content = |slot| ContentRow { slot, version: row.version.0, bytes: row.value.len() };
         match RowKind::of(row.row) {
             Some(RowKind::Head) => {
                 let head = Head::decode(&Bytes::copy_from_slice(row.value))?;
@@ -145,12 +147,11 @@ impl Partition {
     }
 
     /// Notes that segments were made unnameable.
-    pub fn unname(&mut self, generation: Generation, rows: &[ContentRow], now: u64) {
-        let unnamed = self.unnamed.entry(generation).or_default();
-        unnamed.extend(rows.iter().map(|row| ContentRow { slot: row.slot, version: now }));
-        if let Some(segments) = self.segments.get_mut(&generation) {
-            segments.retain(|segment| rows.iter().all(|row| row.slot != segment.slot));
-        }
+    pub fn unname(&mut self, generation: Generation, slots: &HashSet<KeySlot>, now: u64) {
+        let Some(segments) = self.segments.get_mut(&generation) else { return };
+        let gone = segments.extract_if(.., |row| slots.contains(&row.slot));
+        let gone = gone.map(|row| ContentRow { version: now, ..row });
+        self.unnamed.entry(generation).or_default().extend(gone);
     }
 
     /// Generations that have segments but no name.
@@ -171,11 +172,12 @@ impl Reclaim {
         Ok(std::mem::take(&mut *partition))
     }
 
-    /// Removes from `pieces` all that other segments of the blob have: named or not, but not those of `besides`.
+    /// Removes from `pieces` all that other segments of the blob have: named or not, but not those of the generations
+    /// `besides`.
     pub(super) async fn keep_named(
         &self,
         at: &At,
-        besides: Option<Generation>,
+        besides: HashSet<Generation>,
         pieces: &mut HashSet<Piece>,
     ) -> Result<()> {
         if pieces.is_empty() {
@@ -188,7 +190,7 @@ impl Reclaim {
                 Some(RowKind::Named(generation, _) | RowKind::Unnamed(generation, _)) => generation,
                 _ => return Ok(()),
             };
-            if Some(generation) != besides {
+            if !besides.contains(&generation) {
                 let segment = Segment::decode(Bytes::copy_from_slice(row.value))?;
                 let mut pieces = seen.lock().unwrap_or_else(PoisonError::into_inner);
                 segment.pieces().for_each(|piece| {
@@ -219,7 +221,7 @@ pub async fn each_row(
 }
 
 /// Passes every row of a range to `see`, all as of one moment: a row that moves within the range is not missed. For ranges that
-/// are short compared with the content of blobs.
+/// are short compared with the content of blobs, and where several moments would be wrong.
 pub async fn every_row(
     core: &Core,
     table: TableId,

@@ -101,7 +101,7 @@ impl Reclaim {
                 pieces.extend(crate::blob::record::Staged::decode(row.value)?.pieces());
             }
         }
-        self.keep_named(at, None, &mut pieces).await?;
+        self.keep_named(at, HashSet::new(), &mut pieces).await?;
         let progress = self.release(pieces.into_iter().collect()).await?;
         if progress == Progress::Done {
             self.delete_rows(at, at.tables.staged, rows.to_vec()).await?;
@@ -138,7 +138,7 @@ impl Reclaim {
         self.mark(at, |marks, version| marks.fence = version).await
     }
 
-    /// Announces blocks that count but that the head does not record. They expire as all others do.
+    /// Announces blocks that can still be committed but that the head does not record. They expire like all other blocks.
     async fn announce_lost(&self, at: &At) -> Result<()> {
         self.core
             .change(at, |head, _| {

@@ -1,12 +1,14 @@
 //! Find Blobs by Tags, in one container or in all containers of an account.
 //!
-//! A search reads the rows of one tag in the index, and the heads of the blobs that they name, many at a time. So its cost
-//! is proportional to the results of the most selective comparison, plus one look-up for each container.
+//! A search reads rows of the index, and the heads of the blobs that they name, many at a time. Its cost is proportional to
+//! the results of the most selective `=`, plus one look-up for each container. Nobody counts the rows of a tag, so a search
+//! with several `=` reads a few rows of each, from the same blob on, and takes those that get furthest. Each round gets at
+//! least as far in every tag, so the number of rounds is that of the most selective one.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use lazuli_engine::{Bound, KeyPosition, KeyRange, Row, Scan, Verdict};
+use lazuli_engine::{Bound, KeyPosition, KeyRange, Page, Row, Scan, Verdict};
 use lazuli_model::Service;
 use lazuli_model::blob::limits::LIST_PAGE_BYTES_MAX;
 use lazuli_model::blob::list::{FindBlobs, FoundBlob, FoundPage, FoundPosition};
@@ -20,6 +22,8 @@ use crate::blob::record::Head;
 use crate::catalog::Name;
 use crate::{Result, keyspace};
 
+/// Rows of each tag that the first round reads, if there are several tags. Each round reads twice as many as the one before.
+const ROWS_FIRST: usize = 16;
 /// Maximum rows of the index per scan.
 const ROWS_MAX: usize = 256;
 /// Maximum containers looked up at a time.
@@ -31,7 +35,8 @@ const HEADS_MAX: usize = 32;
 struct Search<'a> {
     core: &'a Core,
     find: FindBlobs,
-    span: Span,
+    /// At least one.
+    spans: Vec<Span>,
     wanted: usize,
     started: Duration,
     found: Vec<(FoundBlob, FoundPosition)>,
@@ -49,12 +54,15 @@ impl Core {
         container: Option<ContainerName>,
         find: FindBlobs,
     ) -> Result<Outcome> {
-        let Some(span) = Span::of(&find.query) else { return Ok(Outcome::Found(FoundPage::default())) };
+        let spans = Span::of(&find.query);
+        if spans.is_empty() {
+            return Ok(Outcome::Found(FoundPage::default()));
+        }
         let wanted = usize::try_from(find.max_results).unwrap_or(usize::MAX);
         let started = (self.service.options.elapsed)();
         let named = find.query.container.clone();
         let mut search =
-            Search { core: self, find, span, wanted, started, found: Vec::new(), bytes: 0, cut: None };
+            Search { core: self, find, spans, wanted, started, found: Vec::new(), bytes: 0, cut: None };
         match (container, named) {
             (Some(own), named) => {
                 let tables = tables_of(&*self.container(home, &own).await?)?;
@@ -100,18 +108,10 @@ impl Search<'_> {
     /// Searches one container.
     async fn container(&mut self, container: &str, tables: Tables) -> Result<()> {
         let from = self.find.from.as_ref().filter(|from| from.container == container);
-        let position = from.and_then(|from| Some((from.value.clone()?, from.blob.clone())));
-        let mut range =
-            self.span.from(position.as_ref().map(|(value, blob)| (value.as_str(), blob.as_str())));
+        let mut position = from.and_then(|from| Some((from.value.clone()?, from.blob.clone())));
+        let mut rows_max = if self.spans.len() > 1 { ROWS_FIRST } else { ROWS_MAX };
         loop {
-            let scan = Scan {
-                table: tables.tags,
-                ranges: vec![range.clone()],
-                rows_max: (self.wanted + 1).saturating_sub(self.found.len()).clamp(1, ROWS_MAX),
-                bytes_max: usize::MAX,
-                judge: Box::new(|_| Ok(Verdict::Keep)),
-            };
-            let page = self.core.engine().scan(scan).await?;
+            let page = self.round(tables, position.as_ref(), rows_max).await?;
             for rows in page.rows.chunks(HEADS_MAX) {
                 let tags = self.tags_of(tables, rows).await?;
                 for row in rows {
@@ -121,13 +121,48 @@ impl Search<'_> {
                     }
                 }
             }
-            let Some(next) = page.next else { return Ok(()) };
+            let Some(next) = page.next.as_ref().and_then(|next| key::parse(&next.row)) else { return Ok(()) };
+            let (_, value, blob) = next;
             if self.is_late() {
-                self.cut = position_of(container, &next.row);
+                self.cut = Some(FoundPosition {
+                    container: container.into(),
+                    value: Some(value.into()),
+                    blob: blob.into(),
+                });
                 return Ok(());
             }
-            range.start = lazuli_engine::Bound::Included(next);
+            position = Some((value.into(), blob.into()));
+            rows_max = (2 * rows_max).min(ROWS_MAX);
         }
+    }
+
+    /// Reads some rows of each span from a position on. Returns those that get furthest.
+    async fn round(
+        &self,
+        tables: Tables,
+        position: Option<&(String, String)>,
+        rows_max: usize,
+    ) -> Result<Page> {
+        let position = position.map(|(value, blob)| (value.as_str(), blob.as_str()));
+        let mut furthest: Option<Page> = None;
+        for span in &self.spans {
+            let wanted = (self.wanted + 1).saturating_sub(self.found.len());
+            let scan = Scan {
+                table: tables.tags,
+                ranges: vec![span.from(position)],
+                rows_max: if self.spans.len() > 1 { rows_max } else { wanted.clamp(1, rows_max) },
+                bytes_max: usize::MAX,
+                judge: Box::new(|_| Ok(Verdict::Keep)),
+            };
+            let page = self.core.engine().scan(scan).await?;
+            if page.next.is_none() {
+                return Ok(page);
+            }
+            if furthest.as_ref().is_none_or(|other| is_further(&page, other)) {
+                furthest = Some(page);
+            }
+        }
+        Ok(furthest.unwrap_or_default())
     }
 
     /// The tags of the blobs that rows of the index name, by the names of the blobs.
@@ -184,7 +219,7 @@ impl Search<'_> {
                     self.bytes += cost(&found, &position);
                     self.found.push((found, position));
                     if self.bytes >= LIST_PAGE_BYTES_MAX {
-                        // As if fewer had been asked for: the next one only tells where the next page starts.
+                        // As if fewer had been requested: the next one only marks the start of the next page.
                         self.wanted = self.wanted.min(self.found.len());
                     }
                 }
@@ -232,7 +267,11 @@ fn cost(found: &FoundBlob, position: &FoundPosition) -> usize {
     size_of::<(FoundBlob, FoundPosition)>() + names + tags
 }
 
-fn position_of(container: &str, row: &str) -> Option<FoundPosition> {
-    let (_, value, blob) = key::parse(row)?;
-    Some(FoundPosition { container: container.into(), value: Some(value.into()), blob: blob.into() })
+/// Does a page of the rows of one value end at a later blob than another?
+fn is_further(page: &Page, other: &Page) -> bool {
+    let blob = |page: &Page| Some(key::parse(&page.next.as_ref()?.row)?.2.to_owned());
+    match (blob(page), blob(other)) {
+        (Some(one), Some(other)) => compare(&one, &other).is_gt(),
+        (one, _) => one.is_none(),
+    }
 }

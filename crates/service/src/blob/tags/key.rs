@@ -38,20 +38,33 @@ pub struct Span {
     start: String,
     /// The row after the last one.
     end: String,
+    /// The value, if the comparisons allow only one. Then the rows are in the order of the blobs.
+    value: Option<String>,
     /// How much the comparisons narrow the values: 0 for one value, 1 for both bounds, 2 for one bound.
     width: u8,
 }
 
 impl Span {
-    /// The rows that can match a query: those of the tag whose values the query narrows most.
-    pub fn of(query: &TagQuery) -> Option<Self> {
-        let spans = query.comparisons.iter().map(|comparison| Self::of_name(query, &comparison.name));
-        spans.min_by_key(|span| span.width)
+    /// The rows of each tag of which a query allows only one value: a blob that matches is in all of these spans. Without
+    /// such a tag, the rows of the one whose values the query narrows most. None if the query has no comparison.
+    pub fn of(query: &TagQuery) -> Vec<Self> {
+        let mut spans: Vec<Self> = Vec::new();
+        for comparison in &query.comparisons {
+            if spans.iter().all(|span| span.name != comparison.name) {
+                spans.push(Self::of_name(query, &comparison.name));
+            }
+        }
+        let Some(least) = spans.iter().map(|span| span.width).min() else { return spans };
+        spans.retain(|span| span.width == least);
+        if least > 0 {
+            spans.truncate(1);
+        }
+        spans
     }
 
     fn of_name(query: &TagQuery, name: &str) -> Self {
         let (mut start, mut end) = (format!("{name}{SEPARATOR}"), format!("{name}{AFTER_SEPARATOR}"));
-        let (mut has_low, mut has_high, mut is_point) = (false, false, false);
+        let (mut has_low, mut has_high, mut point) = (false, false, None);
         for TagComparison { operator, value, .. } in query.comparisons.iter().filter(|own| own.name == name) {
             let before = format!("{name}{SEPARATOR}{value}{SEPARATOR}");
             let after = format!("{name}{SEPARATOR}{value}{AFTER_SEPARATOR}");
@@ -63,19 +76,20 @@ impl Span {
                 TagOperator::GreaterOrEqual => (Some(before), None),
                 TagOperator::NotEqual => (None, None),
             };
-            is_point |= *operator == TagOperator::Equal;
+            point = Some(value).filter(|_| *operator == TagOperator::Equal).or(point);
             has_low |= low.is_some();
             has_high |= high.is_some();
             start = low.filter(|low| compare(low, &start).is_gt()).unwrap_or(start);
             end = high.filter(|high| compare(high, &end).is_lt()).unwrap_or(end);
         }
-        let width = if is_point { 0 } else { 2 - u8::from(has_low && has_high) };
-        Self { name: name.to_owned(), start, end, width }
+        let width = if point.is_some() { 0 } else { 2 - u8::from(has_low && has_high) };
+        Self { name: name.to_owned(), start, end, value: point.cloned(), width }
     }
 
-    /// The rows from a value and a blob on.
+    /// The rows from a value and a blob on. The value is ignored if the span has only one: it can be that of another span.
     pub fn from(&self, position: Option<(&str, &str)>) -> KeyRange {
-        let from = position.map(|(value, blob)| row(&self.name, value, blob));
+        let from =
+            position.map(|(value, blob)| row(&self.name, self.value.as_deref().unwrap_or(value), blob));
         let start =
             from.filter(|from| compare(from, &self.start).is_gt()).unwrap_or_else(|| self.start.clone());
         let place = |row: String| KeyPosition { partition: PARTITION.into(), row };
@@ -87,8 +101,12 @@ impl Span {
 mod tests {
     use super::*;
 
+    fn spans(text: &str) -> Vec<Span> {
+        Span::of(&TagQuery::parse(text).unwrap())
+    }
+
     fn span(text: &str) -> Span {
-        Span::of(&TagQuery::parse(text).unwrap()).unwrap()
+        spans(text).remove(0)
     }
 
     fn holds(range: &KeyRange, row: &str) -> bool {
@@ -137,6 +155,9 @@ mod tests {
         assert_eq!(span("a>'1' AND b='2'").name, "b");
         assert_eq!(span("a>'1' AND b>'2' AND b<'3'").name, "b");
         assert_eq!(span("a>'1' AND b<'2'").name, "a");
+        let names = |text| spans(text).into_iter().map(|span| span.name).collect::<Vec<_>>();
+        assert_eq!(names("a='1' AND b>'2' AND c='3' AND a>'0'"), ["a", "c"]);
+        assert_eq!(names("a>'1' AND b<'2'"), ["a"]);
     }
 
     #[test]
@@ -144,6 +165,8 @@ mod tests {
         let range = span("k='a'").from(Some(("a", "m")));
         assert!(holds(&range, &row("k", "a", "m")) && !holds(&range, &row("k", "a", "l")));
         let foreign = span("k='b'").from(Some(("a", "m")));
-        assert_eq!(foreign, span("k='b'").from(None));
+        assert!(holds(&foreign, &row("k", "b", "m")) && !holds(&foreign, &row("k", "b", "l")));
+        let foreign = span("k>='b'").from(Some(("a", "m")));
+        assert_eq!(foreign, span("k>='b'").from(None));
     }
 }

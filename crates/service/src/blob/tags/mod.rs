@@ -20,10 +20,12 @@ use lazuli_model::OperationKind;
 use lazuli_model::blob::operation::Revision as Which;
 use lazuli_model::blob::{Outcome, Tags};
 
-use super::commit::Step;
+use super::commit::{Step, is_conflict};
 use super::core::{At, Core};
 use super::guard::{Guard, not_pending};
+use super::keep::ATTEMPTS_MAX;
 use super::pins::Pin;
+use super::protect::Subject;
 use super::record::Revision;
 use super::todo::Todo;
 use crate::Result;
@@ -88,15 +90,29 @@ impl Core {
 
     /// Set Blob Tags.
     pub async fn set_tags(&self, at: &At, guard: Guard, which: Which, tags: Tags) -> Result<Outcome> {
-        if let Some(which) = self.other_than_current(at, which).await? {
-            // Searches consider only the blob itself, so the index does not change.
-            let kind = OperationKind::SetBlobTags;
-            let change = move |row: &mut Revision, _| {
-                row.tags = tags.clone();
-                Ok(Outcome::TagsSet)
-            };
-            return self.amend(at, guard, which, kind, change).await;
+        for _ in 0..ATTEMPTS_MAX {
+            match self.subject(at, which, &guard).await? {
+                Subject::Blob(guard) => {
+                    let set = self.set_current_tags(at, *guard, tags.clone()).await;
+                    if which == Which::Current || !is_conflict(&set) {
+                        return set;
+                    }
+                }
+                Subject::Past(which) => {
+                    // Searches consider only the blob itself, so the index does not change.
+                    let kind = OperationKind::SetBlobTags;
+                    let change = move |row: &mut Revision, _, _| {
+                        row.tags = tags.clone();
+                        Ok(Outcome::TagsSet)
+                    };
+                    return self.amend(at, guard, which, kind, change).await;
+                }
+            }
         }
+        Err(lazuli_engine::Error::Conflict.into())
+    }
+
+    async fn set_current_tags(&self, at: &At, guard: Guard, tags: Tags) -> Result<Outcome> {
         // Announcing tags for a blob that does not exist would only leave work for the sweep.
         let head = self.head(at).await?;
         guard.change(head.and_then(|head| head.blob))?;
