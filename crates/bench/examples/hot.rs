@@ -21,7 +21,7 @@ use lazuli_bench::queue::request as queue;
 use lazuli_bench::session::BenchAccount;
 use lazuli_bench::table::request;
 use lazuli_probe::{Request, Response};
-use lazuli_server::accounts::GivenAccount;
+use lazuli_server::accounts::ConfiguredAccount;
 use lazuli_server::http::{Handler, Peer, Shared, serve};
 use lazuli_server::{Config, Directory, Endpoint, Limits, Service, State};
 use lazuli_store::{Durability, Options, Store};
@@ -53,7 +53,7 @@ async fn run(kind: &str, count: usize) {
     let options = Options { durability: Durability::Relaxed, ..Options::default() };
     let store = Arc::new(Store::open(dir.path(), options).unwrap());
     let config = Config::new(AUTHORITY.parse().unwrap());
-    let directory = Directory::new(vec![GivenAccount::development()]);
+    let directory = Directory::new(vec![ConfiguredAccount::development()]);
     let state = Arc::new(State::over(store, directory, config).unwrap());
     let mut pipe = connect(Arc::new(Endpoint::new(state, service)));
     prepare(&mut pipe, &account, kind).await;

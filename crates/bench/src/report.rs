@@ -197,7 +197,7 @@ impl BenchReport {
     pub fn memory_text(&self) -> String {
         let Some((workload, bytes)) = self.memory() else { return String::new() };
         format!(
-            "memory: at most {:.0} MB, after {}; goal: 1.25 times the caches of {} MiB, and 64 MB: {:.0} MB, {}",
+            "memory: at most {:.0} MB, after {}; goal: 1.25 times the caches of {} MiB plus 64 MB: {:.0} MB, {}",
             bytes as f64 / 1e6,
             workload.name(),
             self.cache_mib,
@@ -240,7 +240,7 @@ impl BenchReport {
     /// The conditions of the run.
     pub(crate) fn conditions(&self) -> String {
         format!(
-            "{} connections, {} entities, caches of {} MiB. Each server was measured {} × {} s, by turns with the others; numbers are medians.",
+            "{} connections, {} entities, caches of {} MiB. Each server was measured {} × {} s, alternating with the others; numbers are medians.",
             self.connections,
             page::number(self.entities as f64),
             self.cache_mib,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use lazuli_bench::table::growth::{self, Axis};
+use lazuli_bench::table::growth::{self, Axis, Growth, GrowthEvent};
 use lazuli_bench::{Options, RunEvent, Workload, bare};
 
 use crate::progress::Bar;
@@ -13,11 +13,11 @@ use crate::{memory, runtime};
 
 const MIB: u64 = 1024 * 1024;
 
-/// Measure how fast the server is.
+/// Measure the performance of the server.
 ///
-/// Starts servers of its own with temporary data: this one; Azurite and nginx if they are named; and bare servers on the
-/// same HTTP stack that only send a fixed body, or append what they receive with a shared sync. They are measured in
-/// short slices by turns. Compare the ratios of one run, since absolute times vary.
+/// Starts its own servers with temporary data: this one; Azurite and nginx if they are named; and bare servers on the
+/// same HTTP stack that only send a fixed body, or append the request body with a shared sync. They are measured in
+/// short, alternating slices. Compare the ratios of one run, since absolute times vary.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -55,7 +55,7 @@ pub struct Bench {
     #[arg(long, value_name = "COUNT", default_value_t = 64)]
     connections: usize,
 
-    /// Seconds that each server is measured in each round
+    /// Seconds for which each server is measured in each round
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     slice: f64,
 
@@ -67,7 +67,7 @@ pub struct Bench {
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     entities: usize,
 
-    /// Messages or blobs in the larger case of workloads that compare a large number with a thousand
+    /// Number of messages or blobs in workloads that compare a large number with a thousand
     #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
     deep: u64,
 
@@ -87,7 +87,7 @@ pub struct Bench {
     #[arg(long, value_name = "DIR")]
     location: Option<PathBuf>,
 
-    /// Measure what operations cost as tables grow: more entities, partitions, tables
+    /// Measure the cost of operations as tables grow: more entities, partitions, tables
     #[arg(long, conflicts_with_all = ["workload", "azurite", "against", "nginx", "rounds", "entities", "deep", "stock", "blob_mib"])]
     growth: bool,
 
@@ -141,14 +141,7 @@ impl Bench {
         let options = self.options()?;
         let html = if self.growth {
             let axes = if self.axis.is_empty() { Axis::ALL.to_vec() } else { self.axis };
-            let progress = |step: &str| tell!("{step}");
-            let found = runtime.block_on(growth::run(&options, &axes, self.long, progress))?;
-            if self.json {
-                say!("{}", found.json());
-            } else {
-                say!("{}\n{}", found.text(), found.goals().trim_end());
-            }
-            found.html()
+            runtime.block_on(grow(&options, &axes, self.long, self.json))?
         } else {
             runtime.block_on(workloads(&options, self.json))?
         };
@@ -177,6 +170,25 @@ impl Bench {
             location: self.location.clone(),
         })
     }
+}
+
+/// Measures growth. Prints each measurement when it is finished, or JSON at the end. Returns the page with charts.
+async fn grow(options: &Options, axes: &[Axis], is_long: bool, is_json: bool) -> Result<String, String> {
+    if !is_json {
+        say!("{}", Growth::heading(options));
+    }
+    let found = growth::run(options, axes, is_long, |event| match event {
+        GrowthEvent::Step(text) => tell!("{text}"),
+        GrowthEvent::Finished(row) if !is_json => say!("{row}"),
+        GrowthEvent::Finished(_) => {}
+    });
+    let found = found.await?;
+    if is_json {
+        say!("{}", found.json());
+    } else {
+        say!("\n{}", found.goals());
+    }
+    Ok(found.html())
 }
 
 /// Runs the workloads. Shows the progress, prints each workload when it is finished, or JSON at the end. Returns the page with

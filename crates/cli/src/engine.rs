@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use lazuli_archive::{Packer, Totals};
+use lazuli_archive::{ArchiveReader, Block, ContentBlock, Packer, Totals};
 use lazuli_engine::content::{Content, Copied, Copy};
-use lazuli_engine::{Dump, Stored, keycode};
+use lazuli_engine::{Dump, Error, Stored, keycode};
 use lazuli_objects::ObjectsUrl;
-use lazuli_postgres::{Filler, Postgres, SCHEMA_VERSION};
+use lazuli_postgres::{Filler, Postgres, PostgresUrl, SCHEMA_VERSION};
 use lazuli_service::naming;
 use lazuli_store::{Loader, Options};
 
@@ -43,7 +43,7 @@ pub struct EngineArgs {
 enum EngineCommand {
     /// Migrate the tables of a database to the version of this program
     ///
-    /// Sets up an empty database; servers do that by themselves when they start.
+    /// Also sets up an empty database, as servers do when they start.
     #[command(after_help = "Examples:\n  lazuli engine migrate postgres://lazuli@db/lazuli")]
     Migrate {
         /// Database: postgres://…
@@ -67,10 +67,47 @@ enum EngineCommand {
         /// Object store for the content of a destination in a database: s3://…
         #[arg(long, value_name = "URL")]
         to_content: Option<ObjectsUrl>,
-        /// Print nothing but errors
+        /// Print errors only
         #[arg(short = 'q', long)]
         quiet: bool,
     },
+}
+
+/// The data to copy.
+enum Origin {
+    /// Everything of an engine, which other processes may use meanwhile if it is shared.
+    Engine { copy: Box<Copy>, is_shared: bool },
+    /// A backup.
+    Backup(Box<ArchiveReader>),
+}
+
+impl Origin {
+    async fn next(&mut self) -> Result<Copied, String> {
+        match self {
+            Self::Engine { copy, is_shared } => {
+                copy.next(PAGE_BYTES).await.map_err(|error| in_time(&error, *is_shared))
+            }
+            Self::Backup(reader) => match reader.next_block().map_err(|error| error.to_string())? {
+                Some(Block::Rows(rows)) => Ok(Copied::Rows(rows)),
+                Some(Block::Content(ContentBlock { piece, offset, bytes })) => {
+                    Ok(Copied::Content { piece, offset, bytes })
+                }
+                Some(Block::End(totals)) => Ok(Copied::End(totals.marks)),
+                None => Err("the backup has no end".into()),
+            },
+        }
+    }
+}
+
+/// An error of a copy. Only this process keeps content for the copy; others that share the engine remove it after an hour.
+pub fn in_time(error: &Error, is_shared: bool) -> String {
+    match error {
+        Error::Corrupt(_) if is_shared => format!(
+            "{error}; if the copy ran for more than an hour, a front end may have removed content of a blob that was \
+             replaced or deleted meanwhile: stop the front ends, or copy when little is written; lazuli check finds damage"
+        ),
+        _ => error.to_string(),
+    }
 }
 
 /// An engine, and the object store with its content if there is one.
@@ -117,7 +154,9 @@ async fn copy(from: &End, to: &End, quiet: bool) -> Result<ExitCode, String> {
     }
     let source =
         engine_url::open(&from.url, from.content.as_ref(), engine_url::StoreSettings::default()).await?;
-    let mut all = Copy::begin(&*source, naming()).await.map_err(|error| error.to_string())?;
+    let all = Copy::begin(&*source, naming()).await.map_err(|error| error.to_string())?;
+    let is_shared = matches!(from.url, EngineUrl::Postgres(_));
+    let mut all = Origin::Engine { copy: Box::new(all), is_shared };
     let copied = copy_from(&mut all, to, quiet).await;
     drop(all);
     let closed = source.close().await.map_err(|error| error.to_string());
@@ -130,30 +169,50 @@ async fn copy(from: &End, to: &End, quiet: bool) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn copy_from(source: &mut Copy, to: &End, quiet: bool) -> Result<(Totals, String), String> {
+/// Fills a database from a backup. To resume, call it again.
+pub async fn restore(
+    backup: ArchiveReader,
+    url: &PostgresUrl,
+    content: Option<&ObjectsUrl>,
+    quiet: bool,
+) -> Result<String, String> {
+    let wanted = backup.manifest().totals.of_rows();
+    let (found, how) = fill(&mut Origin::Backup(Box::new(backup)), url, content, quiet).await?;
+    compare(&found, &wanted)?;
+    Ok(how)
+}
+
+async fn copy_from(source: &mut Origin, to: &End, quiet: bool) -> Result<(Totals, String), String> {
     match (&to.url, &to.content) {
         (EngineUrl::Memory, _) => {
             Err("cannot copy to memory: the copy would be lost when the command ends".into())
         }
         (EngineUrl::File(_), Some(_)) => Err(engine_url::ONLY_DATABASES.into()),
         (EngineUrl::File(path), None) => into_store(source, path, quiet).await,
-        (EngineUrl::Postgres(url), content) => {
-            let filler = Filler::begin((**url).clone()).await.map_err(|error| format!("{url}: {error}"))?;
-            let content = match content {
-                Some(content) => contents::of_filler(filler.engine(), content).await?,
-                None => filler.content(),
-            };
-            into_database(source, filler, content, quiet).await
-        }
+        (EngineUrl::Postgres(url), content) => fill(source, url, content.as_ref(), quiet).await,
     }
 }
 
-async fn into_store(source: &mut Copy, path: &Path, quiet: bool) -> Result<(Totals, String), String> {
+async fn fill(
+    source: &mut Origin,
+    url: &PostgresUrl,
+    content: Option<&ObjectsUrl>,
+    quiet: bool,
+) -> Result<(Totals, String), String> {
+    let filler = Filler::begin(url.clone()).await.map_err(|error| format!("{url}: {error}"))?;
+    let content = match content {
+        Some(content) => contents::of_filler(filler.engine(), content).await?,
+        None => filler.content(),
+    };
+    into_database(source, filler, content, quiet).await
+}
+
+async fn into_store(source: &mut Origin, path: &Path, quiet: bool) -> Result<(Totals, String), String> {
     let mut loader = Loader::create(path, &Options::default()).map_err(|error| error.to_string())?;
     let mut count = Count::new("copy", quiet);
     let mut adopter = Adopter::new(loader.content());
     let marks = loop {
-        match source.next(PAGE_BYTES).await.map_err(|error| error.to_string())? {
+        match source.next().await? {
             Copied::Rows(rows) => {
                 count.add(&rows);
                 loader.put(&rows).map_err(|error| error.to_string())?;
@@ -177,7 +236,7 @@ async fn into_store(source: &mut Copy, path: &Path, quiet: bool) -> Result<(Tota
 
 /// Compares source and destination row by row, and writes the differences. So an interrupted copy can be resumed.
 async fn into_database(
-    source: &mut Copy,
+    source: &mut Origin,
     filler: Filler,
     content: Arc<dyn Content>,
     quiet: bool,
@@ -187,7 +246,7 @@ async fn into_database(
     let mut count = Count::new("copy", quiet);
     let mut adopter = Adopter::new(content);
     let marks = loop {
-        let rows = match source.next(PAGE_BYTES).await.map_err(error)? {
+        let rows = match source.next().await? {
             Copied::Rows(rows) => rows,
             Copied::Content { piece, bytes, .. } => {
                 count.add_content(&bytes);
@@ -322,4 +381,19 @@ fn compare(found: &Totals, wanted: &Totals) -> Result<(), String> {
         "the copy has {} rows with checksum {:032x}, the source {} with {:032x}; run the command again",
         found.rows, found.digest, wanted.rows, wanted.digest
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Front ends keep replaced content for an hour, so a longer copy can find it gone.
+    #[test]
+    fn a_copy_of_a_shared_engine_that_lacks_content_names_the_hour() {
+        let gone = Error::Corrupt("piece 1/0+10 is gone".into());
+        assert!(in_time(&gone, true).contains("more than an hour"));
+        assert_eq!(in_time(&gone, false), gone.to_string());
+        let away = Error::Unavailable("no database".into());
+        assert_eq!(in_time(&away, true), away.to_string());
+    }
 }

@@ -37,7 +37,7 @@ impl FromStr for EngineUrl {
             Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
                 Ok(EngineUrl::Postgres(Box::new(text.parse()?)))
             }
-            _ => Err("the engine is memory:, file:DIR or postgres://USER@HOST/DATABASE".into()),
+            _ => Err("unknown engine; expected memory:, file:DIR or postgres://USER@HOST/DATABASE".into()),
         }
     }
 }

@@ -63,7 +63,7 @@ pub struct Export {
     #[arg(long)]
     overwrite: bool,
 
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short, long)]
     quiet: bool,
 
@@ -129,7 +129,7 @@ impl Export {
         let place = self.directory.join(format!("{name}.export-state"));
         let state = StateFile::open(place, purpose, self.overwrite)?;
         if !state.is_resumed() && path.exists() && !self.overwrite {
-            return Err(format!("{} exists already; --overwrite replaces it", path.display()).into());
+            return Err(format!("{} already exists; pass --overwrite to replace it", path.display()).into());
         }
         Ok(state)
     }
@@ -146,7 +146,7 @@ impl Export {
             request.continuation.clone_from(&told.next);
             let page = table.page(request.clone()).await?;
             let mut entities: Vec<Dynamic> = decode_page(&page.body)?;
-            trail.go_on(page.continuation.as_ref(), entities.is_empty())?;
+            trail.advance(page.continuation.as_ref(), entities.is_empty())?;
             for entity in &mut entities {
                 entity.timestamp = entity.timestamp.filter(|_| self.timestamps);
                 if self.format == FileFormat::Csv {
@@ -186,7 +186,9 @@ fn open_part(part: &Path, bytes: u64) -> Result<File, Fault> {
     let told = |error: std::io::Error| Fault::Message(format!("{}: {error}", part.display()));
     let mut file = File::options().create(true).write(true).truncate(false).open(part).map_err(told)?;
     if file.metadata().map_err(told)?.len() < bytes {
-        return Err(format!("{} is shorter than it was; --overwrite starts again", part.display()).into());
+        return Err(
+            format!("{} is shorter than it was; pass --overwrite to start over", part.display()).into()
+        );
     }
     file.set_len(bytes).map_err(told)?;
     file.seek(SeekFrom::End(0)).map_err(told)?;

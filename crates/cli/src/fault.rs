@@ -1,4 +1,4 @@
-//! Why a command failed, what it prints about that, and its exit code.
+//! Why a command failed, the message that it prints, and its exit code.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ const UNREACHABLE: u8 = 6;
 
 /// The end of the help of every command that talks to a server.
 pub const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 exists already or was changed meanwhile,
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 already exists or has changed,
 5 not allowed, 6 no response";
 
 /// Why a command failed.
@@ -84,7 +84,7 @@ impl fmt::Display for Fault {
             Fault::Message(text) | Fault::NoResponse(text) => f.write_str(text),
             Fault::Client(error) => error.fmt(f),
             Fault::Rejected(error) => error.fmt(f),
-            Fault::OutputClosed => f.write_str("the reader of the output is gone"),
+            Fault::OutputClosed => f.write_str("the reader closed the output"),
         }
     }
 }

@@ -17,6 +17,11 @@ pub struct StoreLocation {
 }
 
 impl StoreLocation {
+    /// Was the directory named by a flag?
+    pub fn is_named(&self) -> bool {
+        self.location.is_some()
+    }
+
     /// The directory.
     pub fn directory(&self, root: &Command) -> Result<PathBuf, String> {
         if let Some(named) = &self.location {
@@ -24,8 +29,10 @@ impl StoreLocation {
         }
         match config::usual_serve(root)?.engine_url() {
             EngineUrl::File(path) => Ok(path),
-            EngineUrl::Memory | EngineUrl::Postgres(_) => {
-                Err("no data directory configured; pass --location".into())
+            EngineUrl::Memory => Err("no data directory configured; pass --location".into()),
+            EngineUrl::Postgres(_) => {
+                Err("the configured engine is a database; pass --location, or --engine if the command has it"
+                    .into())
             }
         }
     }

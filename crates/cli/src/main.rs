@@ -5,6 +5,7 @@ mod say;
 
 mod account;
 mod admin;
+mod allocator;
 mod azurite;
 mod backup;
 mod bench;
@@ -55,10 +56,6 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
-
-/// Gives memory back to the system soon after a load, and is faster where threads hand memory to each other.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A durable, fast server that speaks the Azure Storage protocols.
 ///
@@ -114,8 +111,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let args = azurite::translated(std::env::args_os());
-    let args = match completed(with_command(args.into_iter())) {
+    let args = match azurite::translated(std::env::args_os()) {
+        Ok(args) => completed(with_command(args.into_iter())),
+        Err(azurite::Unserved::Help(text)) => {
+            say!("{text}");
+            return ExitCode::SUCCESS;
+        }
+        Err(azurite::Unserved::Mistake(message)) => Err(message),
+    };
+    let args = match args {
         Ok(args) => args,
         Err(message) => {
             tell!("lazuli: error: {message}");
@@ -166,7 +170,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Adds to `serve` what the environment and the configuration file say.
+/// Adds the settings of the environment and the configuration file to `serve`.
 fn completed(args: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let asks_for_help = args.iter().any(|arg| arg == "--help" || arg == "-h");
     if args.get(1).is_none_or(|command| command != "serve") || asks_for_help {

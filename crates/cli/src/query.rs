@@ -97,7 +97,7 @@ impl Query {
             let entities: Vec<Dynamic> = decode_page(&page.body)?;
             left = left.saturating_sub(entities.len() as u64);
             printer.page(&entities)?;
-            trail.go_on(page.continuation.as_ref(), entities.is_empty())?;
+            trail.advance(page.continuation.as_ref(), entities.is_empty())?;
             request.continuation = page.continuation;
             if request.continuation.is_none() {
                 break;

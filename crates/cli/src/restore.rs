@@ -1,21 +1,25 @@
-//! `lazuli restore`: makes a new store from a backup.
+//! `lazuli restore`: makes a new store from a backup, or fills a database with it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use lazuli_archive::block::Totals;
-use lazuli_archive::{ArchiveReader, Block, Manifest, Packer};
+use lazuli_archive::{ArchiveReader, Block, Packer};
+use lazuli_objects::ObjectsUrl;
+use lazuli_postgres::PostgresUrl;
 use lazuli_store::crash_point::{self, Point};
 use lazuli_store::{Loader, Options};
 
 use crate::backup::adopter::Adopter;
 use crate::backup::{describe, moment};
+use crate::engine;
+use crate::engine_url::EngineUrl;
 use crate::progress::Progress;
 use crate::runtime;
 use crate::summary::Counter;
 
-/// Make a new store from a backup.
+/// Create a store from a backup, or fill a database with it.
 ///
 /// Verifies every byte of the backup, reads every row back from the new store, and compares count and checksum before the
 /// store can be used. Entities keep their Timestamps and ETags; new ones are greater than any in the backup.
@@ -24,23 +28,34 @@ use crate::summary::Counter;
 Examples:
   lazuli restore /backups/monday --location new-data
   lazuli serve --location new-data
+  lazuli restore /backups/monday --engine postgres://lazuli@db/lazuli \\
+      --content 's3://blobs/new?endpoint=http://s3:8333'
 
 The location must be empty or not exist: nothing is overwritten. serve rejects the directory of an
-interrupted restore; remove it and restore again.")]
+interrupted restore; remove it and restore again. A database must be empty, too, and unused. To
+resume an interrupted restore into a database, run the same command again.")]
 pub struct Restore {
     /// Directory of the backup
     #[arg(value_name = "BACKUP")]
     backup: PathBuf,
 
     /// Directory of the new store
-    #[arg(short = 'l', long, value_name = "DIR")]
-    location: PathBuf,
+    #[arg(short = 'l', long, value_name = "DIR", required_unless_present = "engine")]
+    location: Option<PathBuf>,
+
+    /// Database to fill, in place of a directory: postgres://…
+    #[arg(long, value_name = "URL", conflicts_with = "location")]
+    engine: Option<EngineUrl>,
+
+    /// Object store for the content of the database: s3://…
+    #[arg(long, value_name = "URL", requires = "engine")]
+    content: Option<ObjectsUrl>,
 
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
 
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short = 'q', long)]
     quiet: bool,
 }
@@ -48,20 +63,36 @@ pub struct Restore {
 impl Restore {
     /// Runs the command.
     pub fn run(self) -> Result<ExitCode, String> {
-        let quiet = self.quiet || self.json;
-        let mut reader = ArchiveReader::open(&self.backup).map_err(|error| error.to_string())?;
-        let mut progress = Progress::start("restore", "rows", quiet);
-        let loader = Loader::create(&self.location, &Options::default()).map_err(|e| e.to_string())?;
-        let (manifest, contents) = load(&mut reader, loader, &mut progress, quiet)
-            .map_err(|e| format!("{e}; {} is incomplete, remove it", self.location.display()))?;
-        let done = progress.finish_bytes();
+        let reader = ArchiveReader::open(&self.backup).map_err(|error| error.to_string())?;
+        let manifest = reader.manifest().clone();
+        let (target, done) = match (&self.engine, &self.location) {
+            (Some(EngineUrl::Postgres(url)), _) => (url.to_string(), self.fill(reader, url)?),
+            (None, Some(location)) => (location.display().to_string(), self.create(reader, location)?),
+            _ => return Err("--engine takes a database; name a new store by --location".into()),
+        };
         if self.json {
-            say!("{}", describe(&manifest, &self.location.display().to_string()));
+            say!("{}", describe(&manifest, &target));
         } else if !self.quiet {
-            say!("{contents}; {done}, as of {}", moment(&manifest));
-            say!("the store is ready: {}", self.location.display());
+            say!("{done}, as of {}", moment(&manifest));
+            say!("the store is ready: {target}");
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Creates a store in a directory.
+    fn create(&self, mut reader: ArchiveReader, location: &Path) -> Result<String, String> {
+        let quiet = self.quiet || self.json;
+        let mut progress = Progress::start("restore", "rows", quiet);
+        let loader = Loader::create(location, &Options::default()).map_err(|e| e.to_string())?;
+        let contents = load(&mut reader, loader, &mut progress, quiet)
+            .map_err(|e| format!("{e}; {} is incomplete: remove it", location.display()))?;
+        Ok(format!("{contents}; {}", progress.finish_bytes()))
+    }
+
+    /// Fills a database.
+    fn fill(&self, reader: ArchiveReader, url: &PostgresUrl) -> Result<String, String> {
+        let filled = engine::restore(reader, url, self.content.as_ref(), self.quiet || self.json);
+        runtime::many_threads()?.block_on(filled)
     }
 }
 
@@ -70,7 +101,7 @@ fn load(
     mut loader: Loader,
     progress: &mut Progress,
     quiet: bool,
-) -> Result<(Manifest, String), String> {
+) -> Result<String, String> {
     let mut counter = Counter::new();
     let manifest = reader.manifest().clone();
     let all = Some(manifest.totals.all_bytes());
@@ -105,7 +136,7 @@ fn load(
     compare(&packer.end(marks).1, &manifest.totals.of_rows())?;
     crash_point::pass(Point::RestoreLoaded);
     loaded.publish().map_err(|error| error.to_string())?;
-    Ok((manifest, counter.finish()))
+    Ok(counter.finish())
 }
 
 fn compare(found: &Totals, wanted: &Totals) -> Result<(), String> {

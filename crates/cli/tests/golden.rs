@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lazuli_conformance::{ExtraRoots, Options, Target, run};
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{Clock, Engine};
-use lazuli_server::accounts::{DEVELOPMENT_KEY, GivenAccount};
+use lazuli_server::accounts::{ConfiguredAccount, DEVELOPMENT_KEY};
 use lazuli_server::tls::{Files, self_signed};
 use lazuli_server::{Config, Service};
 use lazuli_store::Store;
@@ -20,7 +20,7 @@ async fn check(engine: Arc<dyn Engine>, tls: Option<Files>) {
     let mut config = Config::new(any_port);
     config.listen = config.listen.on(Service::Queue, any_port).on(Service::Blob, any_port);
     config.tls.clone_from(&tls);
-    let accounts = vec![GivenAccount { name: ACCOUNT.into(), ..GivenAccount::development() }];
+    let accounts = vec![ConfiguredAccount { name: ACCOUNT.into(), ..ConfiguredAccount::development() }];
     let server = lazuli_server::start(config, engine, accounts).await.unwrap();
     let scheme = if tls.is_some() { "https" } else { "http" };
     let mut differences = String::new();

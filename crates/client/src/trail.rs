@@ -17,9 +17,9 @@ const STALLS_MAX: u32 = 16;
 ///
 /// let (a, b): (Continuation, Continuation) = ("NextPartitionKey=a".parse()?, "NextPartitionKey=b".parse()?);
 /// let mut trail = Trail::default();
-/// assert!([&a, &b].into_iter().all(|place| trail.go_on(Some(place), false).is_ok()));
+/// assert!([&a, &b].into_iter().all(|place| trail.advance(Some(place), false).is_ok()));
 /// // And then to a, to b, to a…
-/// assert!([&a, &b].into_iter().cycle().take(8).any(|place| trail.go_on(Some(place), false).is_err()));
+/// assert!([&a, &b].into_iter().cycle().take(8).any(|place| trail.advance(Some(place), false).is_err()));
 /// # Ok::<(), lazuli_client::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl<P> Trail<P> {
     ///
     /// let place: Continuation = "NextPartitionKey=a".parse()?;
     /// let mut trail = Trail::starting_at(Some(place.clone()));
-    /// assert!(trail.go_on(Some(&place), false).is_err(), "the page leads back to its start");
+    /// assert!(trail.advance(Some(&place), false).is_err(), "the page leads back to its start");
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
     pub fn starting_at(place: Option<P>) -> Self {
@@ -62,10 +62,10 @@ impl<P: Clone + PartialEq> Trail<P> {
     /// use lazuli_client::{Continuation, Trail};
     ///
     /// let mut trail = Trail::<Continuation>::default();
-    /// assert!(trail.go_on(None, false).is_ok(), "the last page has no continuation");
+    /// assert!(trail.advance(None, false).is_ok(), "the last page has no continuation");
     /// # Ok::<(), lazuli_client::Error>(())
     /// ```
-    pub fn go_on(&mut self, next: Option<&P>, is_empty: bool) -> Result<()> {
+    pub fn advance(&mut self, next: Option<&P>, is_empty: bool) -> Result<()> {
         let Some(next) = next else { return Ok(()) };
         if self.place.as_ref() == Some(next) {
             self.stalls += 1;
@@ -97,7 +97,7 @@ mod tests {
     fn steps_round(beginning: u32, circle: u32) -> u32 {
         let mut trail = Trail::default();
         let place = |step: u32| if step < beginning { step } else { beginning + (step - beginning) % circle };
-        (0..).find(|step| trail.go_on(Some(&place(*step)), true).is_err()).unwrap()
+        (0..).find(|step| trail.advance(Some(&place(*step)), true).is_err()).unwrap()
     }
 
     #[test]
@@ -114,6 +114,6 @@ mod tests {
     #[test]
     fn a_sequence_without_a_cycle_never_fails() {
         let mut trail = Trail::default();
-        assert!((0..100_000).all(|place: u32| trail.go_on(Some(&place), false).is_ok()));
+        assert!((0..100_000).all(|place: u32| trail.advance(Some(&place), false).is_ok()));
     }
 }

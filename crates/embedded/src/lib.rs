@@ -35,7 +35,7 @@ use lazuli_engine::{Clock, Engine};
 
 use lazuli_protocol::Head;
 use lazuli_protocol::http::head::Field;
-use lazuli_server::accounts::GivenAccount;
+use lazuli_server::accounts::ConfiguredAccount;
 use lazuli_server::http::{Peer, ReadyBody};
 use lazuli_server::{Config, Directory, Endpoint, Service, State};
 use lazuli_service::Sweep;
@@ -164,7 +164,7 @@ impl Embedded {
     /// # Ok(()) })
     /// ```
     pub fn new(engine: Arc<dyn Engine>) -> std::io::Result<Self> {
-        Self::with(engine, GivenAccount::development())
+        Self::with(engine, ConfiguredAccount::development())
     }
 
     /// On any engine, with an account of any name instead of the development account. Its key is the public development
@@ -184,10 +184,10 @@ impl Embedded {
     /// # Ok(()) })
     /// ```
     pub fn for_account(engine: Arc<dyn Engine>, name: &str) -> std::io::Result<Self> {
-        Self::with(engine, GivenAccount { name: name.to_owned(), ..GivenAccount::development() })
+        Self::with(engine, ConfiguredAccount { name: name.to_owned(), ..ConfiguredAccount::development() })
     }
 
-    fn with(engine: Arc<dyn Engine>, account: GivenAccount) -> std::io::Result<Self> {
+    fn with(engine: Arc<dyn Engine>, account: ConfiguredAccount) -> std::io::Result<Self> {
         let directory = Directory::new(vec![account]);
         // Nothing listens at the address.
         let config = Config::new((Ipv4Addr::LOCALHOST, 0).into());

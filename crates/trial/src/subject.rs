@@ -9,7 +9,7 @@ use std::sync::Arc;
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{Clock, Engine};
 use lazuli_model::Service;
-use lazuli_server::accounts::GivenAccount;
+use lazuli_server::accounts::ConfiguredAccount;
 use lazuli_server::config::AdminPort;
 use lazuli_server::{Config, Running, admin};
 use lazuli_store::{Options, Store};
@@ -120,7 +120,7 @@ async fn start(engine: Arc<dyn Engine>, folder: &Path) -> Result<Running, String
     config.admin_file = Some(folder.join(admin::FILE));
     config.listen =
         Service::ALL.into_iter().fold(config.listen, |listen, service| listen.on(service, address));
-    let started = lazuli_server::start(config, engine, vec![GivenAccount::development()]);
+    let started = lazuli_server::start(config, engine, vec![ConfiguredAccount::development()]);
     started.await.map_err(|error| error.to_string())
 }
 
@@ -145,7 +145,7 @@ pub struct Process {
     /// The addresses of its services, in the order of [`Service::ALL`].
     authorities: Vec<String>,
     child: Child,
-    /// The folder with its data, if nobody else writes it.
+    /// The folder with its data, if no other process writes it.
     location: Option<PathBuf>,
 }
 

@@ -9,25 +9,30 @@ use std::process::ExitCode;
 use clap::{Args, Command};
 use lazuli_archive::{ArchiveWriter, Block, Manifest, Unpacker};
 use lazuli_model::DateTime;
+use lazuli_objects::ObjectsUrl;
 use lazuli_store::crash_point::{self, Point};
 use serde_json::json;
 
 use crate::backup::source::BackupInput;
-use crate::engine_url::no_store;
+use crate::config;
+use crate::engine_url::{EngineUrl, no_store};
 use crate::location::StoreLocation;
 use crate::progress::Progress;
 use crate::summary::Counter;
 
 /// Copy everything into a new directory, without stopping the server.
 ///
-/// The backup is a snapshot: it has every change that was acknowledged before it began, none that was made later, and no batch
-/// in part. It contains tables, queues, blobs, accounts with their keys, access policies, service properties, and the clock of
-/// ETags. If a server has the store open, the server makes the backup and keeps serving.
+/// The backup is a snapshot: it contains every change that was acknowledged before it began, no later change, and no partial
+/// batch. It contains tables, queues, blobs, accounts with their keys, access policies, service properties, and the clock of
+/// ETags. If a server has the store open, the server creates the backup and keeps serving. Front ends that share a database
+/// keep serving, too; a backup of it should take less than an hour, because they remove replaced content after that time.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   lazuli backup /backups/monday                          of ./lazuli-data
   lazuli backup --location /var/lib/lazuli /backups/tuesday
+  lazuli backup --engine postgres://lazuli@db/lazuli \\
+      --content 's3://blobs?endpoint=http://s3:8333' /backups/cluster
   lazuli check /backups/monday                           verifies it
   lazuli restore /backups/monday --location new-data     makes a store of it
 
@@ -43,11 +48,19 @@ pub struct Backup {
     #[command(flatten)]
     location: StoreLocation,
 
+    /// Database that servers share, in place of a directory: postgres://…
+    #[arg(long, value_name = "URL", conflicts_with = "location")]
+    engine: Option<EngineUrl>,
+
+    /// Object store with the content of the database: s3://…
+    #[arg(long, value_name = "URL", requires = "engine")]
+    content: Option<ObjectsUrl>,
+
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
 
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short = 'q', long)]
     quiet: bool,
 }
@@ -55,11 +68,7 @@ pub struct Backup {
 impl Backup {
     /// Runs the command.
     pub fn run(self, root: &Command) -> Result<ExitCode, String> {
-        let location = self.location.directory(root)?;
-        if !location.exists() {
-            return Err(no_store(&location));
-        }
-        let mut source = BackupInput::open(&location)?;
+        let mut source = self.source(root)?;
         let mut progress = Progress::start("backup", "rows", self.quiet || self.json);
         let result = copy(&mut source, &self.target, &mut progress);
         source.close();
@@ -72,6 +81,23 @@ impl Backup {
             say!("the backup is complete: {}", self.target.display());
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The source of the backup: the flags name it; otherwise, it is the data that `lazuli serve` would open.
+    fn source(&self, root: &Command) -> Result<BackupInput, String> {
+        if let Some(url) = &self.engine {
+            return BackupInput::of_database(url, self.content.as_ref());
+        }
+        if !self.location.is_named()
+            && let Some((url, content)) = config::usual_serve(root)?.database()
+        {
+            return BackupInput::of_database(&url, content.as_ref());
+        }
+        let location = self.location.directory(root)?;
+        if !location.exists() {
+            return Err(no_store(&location));
+        }
+        BackupInput::open(&location)
     }
 }
 
@@ -88,7 +114,7 @@ fn copy(
             target.display()
         );
     }
-    // Decode what is received: a backup that cannot be restored is useless.
+    // Decode the received bytes: a backup that cannot be restored is useless.
     let mut unpacker = Unpacker::new();
     let mut counter = Counter::new();
     loop {

@@ -1,17 +1,19 @@
-//! Where the blocks of a backup come from: the server that has the store open, or the store itself.
+//! Where the blocks of a backup come from: the server that has the store open, the store itself, or a database.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lazuli_engine::Engine;
+use lazuli_objects::ObjectsUrl;
 use lazuli_probe::Request;
 use lazuli_probe::blocking::Connection;
 use lazuli_service::naming;
 use serde_json::Value;
 
 use crate::admin;
-use crate::engine_url::{self, EngineError};
+use crate::engine::in_time;
+use crate::engine_url::{self, EngineError, EngineUrl};
 use crate::runtime::{self, Runtime};
 
 /// How long the server may take for a block.
@@ -21,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub enum BackupInput {
     /// A server.
     Server(Server),
-    /// A store that nobody else has open.
+    /// A store that no other process has open, or a database.
     Store(Box<OpenStore>),
 }
 
@@ -33,11 +35,13 @@ pub struct Server {
     id: String,
 }
 
-/// A store that was opened for a backup.
+/// A store or a database that was opened for a backup.
 pub struct OpenStore {
     runtime: Runtime,
     engine: Arc<dyn Engine>,
     blocks: lazuli_archive::BackupSource,
+    /// Other processes may use the engine at the same time.
+    is_shared: bool,
 }
 
 impl BackupInput {
@@ -52,6 +56,16 @@ impl BackupInput {
         }
     }
 
+    /// Begins a backup of a database, which front ends may use meanwhile.
+    pub fn of_database(url: &EngineUrl, content: Option<&ObjectsUrl>) -> Result<Self, String> {
+        if !matches!(url, EngineUrl::Postgres(_)) {
+            return Err("--engine takes a database; name a store by --location".into());
+        }
+        let runtime = runtime::many_threads()?;
+        let opened = runtime.block_on(engine_url::open(url, content, engine_url::StoreSettings::default()));
+        OpenStore::begin_on(runtime, opened?, true).map(|store| Self::Store(Box::new(store)))
+    }
+
     /// The next block.
     pub fn next_block(&mut self) -> Result<Vec<u8>, String> {
         match self {
@@ -63,7 +77,7 @@ impl BackupInput {
     /// Lets go of it.
     pub fn close(self) {
         match self {
-            // After the last block the backup has ended by itself; before that, tell the server to abandon it.
+            // After the last block the backup has already ended; before that, tell the server to abandon it.
             Self::Server(mut server) => drop(server.ask("DELETE", &format!("/backups/{}", server.id))),
             Self::Store(store) => store.close(),
         }
@@ -72,13 +86,17 @@ impl BackupInput {
 
 impl OpenStore {
     fn begin(engine: Arc<dyn Engine>) -> Result<Self, String> {
-        let runtime = runtime::one_thread()?;
+        Self::begin_on(runtime::one_thread()?, engine, false)
+    }
+
+    fn begin_on(runtime: Runtime, engine: Arc<dyn Engine>, is_shared: bool) -> Result<Self, String> {
         let blocks = runtime.block_on(lazuli_archive::BackupSource::begin(&*engine, naming()));
-        Ok(Self { runtime, blocks: blocks.map_err(|e| e.to_string())?, engine })
+        Ok(Self { runtime, blocks: blocks.map_err(|e| e.to_string())?, engine, is_shared })
     }
 
     fn next_block(&mut self) -> Result<Vec<u8>, String> {
-        let block = self.runtime.block_on(self.blocks.next()).map_err(|e| e.to_string())?;
+        let block = self.runtime.block_on(self.blocks.next());
+        let block = block.map_err(|error| in_time(&error, self.is_shared))?;
         block.ok_or_else(|| "the backup has already ended".into())
     }
 

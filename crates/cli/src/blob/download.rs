@@ -1,7 +1,7 @@
 //! `lazuli blob download`: a blob to a file, to standard output, or many blobs to a directory.
 //!
-//! Content goes to `FILE.part`, in ranges that are fetched several at a time. A state file says how much of it is complete, so
-//! a download that was killed continues there if the blob is still the same. A file that has its name is complete.
+//! Content goes to a file in a hidden directory, in ranges that are fetched several at a time. A state file says how much of it is
+//! complete, so a download that was killed continues there if the blob is still the same. A file that has its name is complete.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::files::{below, md5, md5_of_file};
 use super::list::{ListQuery, each_page, name};
+use super::parts::{Parts, is_reserved};
 use super::path::BlobPath;
 use super::pool::{Tally, each};
 use super::{WORKERS_MAX, report};
@@ -31,7 +32,8 @@ const SAVE_EVERY: u64 = 32;
 /// Download a blob, or all blobs of a container or below a prefix
 ///
 /// Verifies the MD5 of every range and of the whole blob if the server sends it. Skips files that already have the same
-/// content and resumes large blobs, so an interrupted download can be run again.
+/// content and resumes large blobs, so an interrupted download can be run again. Until a file is complete, it is in the
+/// directory .lazuli-parts at the destination.
 #[derive(Args)]
 #[command(after_help = format!("\
 Examples:
@@ -67,7 +69,7 @@ pub struct Download {
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=WORKERS_MAX))]
     connections: u8,
 
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short, long)]
     quiet: bool,
 
@@ -80,6 +82,14 @@ struct Found {
     length: u64,
     etag: String,
     md5: Option<String>,
+}
+
+/// Where a blob goes.
+struct Place<'a> {
+    file: &'a Path,
+    /// The name of the file below the destination.
+    name: &'a str,
+    parts: &'a Parts,
 }
 
 impl Download {
@@ -111,13 +121,17 @@ impl Download {
         } else {
             self.destination.clone()
         };
-        self.blob(storage, &mut session, &self.source, &found, &file, tally)
+        let directory = file.parent().unwrap_or(Path::new(""));
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let place = Place { file: &file, name: &name, parts: &Parts::of(directory) };
+        self.blob(storage, &mut session, &self.source, &found, &place, tally)
     }
 
     /// Page by page: the blobs that fit one range in parallel, the others one after the other with their ranges in parallel.
     fn many(&self, storage: &Storage, tally: &Tally) -> Result<(), Fault> {
         std::fs::create_dir_all(&self.destination).map_err(|error| at(&self.destination, &error))?;
         let query = ListQuery { path: &self.source, delimiter: None, include: &[] };
+        let parts = Parts::of(&self.destination);
         let (mut listing, mut session) = (storage.session(), storage.session());
         each_page(&mut listing, &query, |blobs| {
             let mut large = Vec::new();
@@ -130,12 +144,15 @@ impl Download {
             }
             each(storage, self.connections.into(), small.iter(), |session, path| {
                 let found = self.find(session, path)?;
-                self.blob(storage, session, path, &found, &below(&self.destination, &path.name)?, tally)
+                let file = &below(&self.destination, &path.name)?;
+                let place = Place { file, name: &path.name, parts: &parts };
+                self.blob(storage, session, path, &found, &place, tally)
             })?;
             for path in &large {
                 let found = self.find(&mut session, path)?;
-                let file = below(&self.destination, &path.name)?;
-                self.blob(storage, &mut session, path, &found, &file, tally)?;
+                let file = &below(&self.destination, &path.name)?;
+                let place = Place { file, name: &path.name, parts: &parts };
+                self.blob(storage, &mut session, path, &found, &place, tally)?;
             }
             Ok(())
         })
@@ -159,28 +176,39 @@ impl Download {
         session: &mut Session<'_>,
         path: &BlobPath,
         found: &Found,
-        file: &Path,
+        place: &Place<'_>,
         tally: &Tally,
     ) -> Result<(), Fault> {
+        let file = place.file;
+        if file.iter().any(|name| name.to_str().is_some_and(is_reserved)) {
+            let reason = "downloads keep incomplete files in directories of this name";
+            return Err(format!("{path} cannot be {}: {reason}", file.display()).into());
+        }
         if is_same(file, found)? {
             tally.add(0, 1, 0);
             return Ok(());
         }
         if file.exists() && !self.overwrite {
-            return Err(
-                format!("{} exists with other content; --overwrite replaces it", file.display()).into()
-            );
+            return Err(format!(
+                "{} exists with different content; pass --overwrite to replace it",
+                file.display()
+            )
+            .into());
         }
         if let Some(parent) = file.parent() {
             std::fs::create_dir_all(parent).map_err(|error| at(parent, &error))?;
         }
-        let part = with_end(file, ".part");
+        let part = place.parts.part(place.name);
         if found.length <= RANGE_BYTES {
             let content = if found.length == 0 { Vec::new() } else { self.range(session, path, found, 0)? };
-            std::fs::write(&part, &content).map_err(|error| at(&part, &error))?;
+            let written = place
+                .parts
+                .open(&part, File::options().create(true).truncate(true).write(true))
+                .and_then(|mut file| file.write_all(&content));
+            written.map_err(|error| at(&part, &error))?;
             tally.add(0, 0, found.length);
         } else {
-            self.ranges(storage, path, found, &part, tally)?;
+            self.ranges(storage, path, found, (place.parts, &part), tally)?;
         }
         complete(&part, file, found)?;
         tally.add(1, 0, 0);
@@ -193,7 +221,7 @@ impl Download {
         storage: &Storage,
         path: &BlobPath,
         found: &Found,
-        part: &Path,
+        (parts, part): (&Parts, &Path),
         tally: &Tally,
     ) -> Result<(), Fault> {
         let purpose = json!({
@@ -201,17 +229,14 @@ impl Download {
             "snapshot": self.snapshot, "etag": found.etag, "bytes": found.length,
         });
         // The state of a blob that has changed is worth nothing.
-        let state_path = with_end(part, "-state");
+        let state_path = part.with_extension("state");
         let mut state = match StateFile::open(state_path.clone(), purpose.clone(), false) {
             Ok(state) => state,
             Err(_) => StateFile::open(state_path, purpose, true)?,
         };
         let mut done = number(state.content(), "ranges");
-        let file = File::options()
-            .create(true)
-            .write(true)
-            .truncate(false)
-            .open(part)
+        let file = parts
+            .open(part, File::options().create(true).write(true).truncate(false))
             .map_err(|error| at(part, &error))?;
         if file.metadata()?.len() != found.length {
             file.set_len(found.length).map_err(|error| at(part, &error))?;
@@ -272,9 +297,11 @@ fn complete(part: &Path, file: &Path, found: &Found) -> Result<(), Fault> {
         let sum = md5_of_file(part).map_err(|error| at(part, &error))?;
         if sum != *wanted {
             std::fs::remove_file(part).map_err(|error| at(part, &error))?;
-            return Err(
-                format!("{}: the content has MD5 {sum}, the blob says {wanted}", file.display()).into()
-            );
+            return Err(format!(
+                "{}: the content has MD5 {sum}, but the blob's Content-MD5 is {wanted}",
+                file.display()
+            )
+            .into());
         }
     }
     File::open(part).and_then(|open| open.sync_all()).map_err(|error| at(part, &error))?;
@@ -290,12 +317,6 @@ fn is_same(file: &Path, found: &Found) -> Result<bool, Fault> {
         }
         _ => Ok(false),
     }
-}
-
-fn with_end(file: &Path, end: &str) -> PathBuf {
-    let mut path = file.as_os_str().to_owned();
-    path.push(end);
-    path.into()
 }
 
 fn at(file: &Path, error: &std::io::Error) -> Fault {

@@ -5,6 +5,7 @@ mod download;
 mod files;
 pub mod list;
 mod pages;
+mod parts;
 mod path;
 mod pool;
 mod rehydrate;
@@ -76,7 +77,7 @@ enum BlobCommand {
         /// Print one line for all names with the same text up to this delimiter
         #[arg(long, value_name = "TEXT")]
         delimiter: Option<String>,
-        /// What else to print: snapshots, versions, deleted, uncommittedblobs; several with commas
+        /// What else to print: snapshots, versions, deleted, uncommittedblobs, separated by commas
         #[arg(long, value_name = "LIST", value_delimiter = ',')]
         include: Vec<String>,
         /// Output format [default: table on a terminal, jsonl elsewhere]
@@ -113,13 +114,13 @@ enum BlobCommand {
     /// Delete blobs
     #[command(after_help = format!("Examples:\n  lazuli blob delete files/report.pdf --snapshots include\n  lazuli blob delete files/2025/ --recursive\n\n{EXIT_CODES}"))]
     Delete(Delete),
-    /// Make a snapshot, and print its time
+    /// Create a snapshot, and print its time
     #[command(after_help = format!("Examples:\n  lazuli blob snapshot files/report.pdf\n  lazuli blob download files/report.pdf --snapshot TIME\n\n{EXIT_CODES}"))]
     Snapshot {
         #[command(flatten)]
         at: At,
     },
-    /// Take, renew, change, release or break the lease of a blob
+    /// Acquire, renew, change, release or break the lease of a blob
     #[command(after_help = format!("Examples:\n  lazuli blob lease acquire files/report.pdf --duration 60\n\n{EXIT_CODES}"))]
     Lease {
         #[command(subcommand)]
@@ -176,13 +177,13 @@ struct Delete {
     /// Succeed if a blob does not exist
     #[arg(long)]
     if_exists: bool,
-    /// Delete the snapshots, too, or them alone
+    /// Delete the snapshots as well, or only the snapshots
     #[arg(long, value_enum)]
     snapshots: Option<Snapshots>,
     /// Id of the blob's lease
     #[arg(long, value_name = "GUID", conflicts_with = "recursive")]
     lease_id: Option<String>,
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
@@ -338,7 +339,9 @@ fn pause() {
 impl Delete {
     fn run(self) -> Result<ExitCode, String> {
         if let Some(path) = self.paths.iter().find(|path| path.name.is_empty() && !self.recursive) {
-            return usage(format!("{path} names no blob; --recursive deletes all blobs of the container"));
+            return usage(format!(
+                "{path} names no blob; pass --recursive to delete all blobs of the container"
+            ));
         }
         self.target.storage(Service::Blob, |storage| {
             let mut count = 0;
@@ -384,7 +387,7 @@ impl Delete {
     }
 }
 
-/// Prints what a transfer did, also if it failed half way.
+/// Prints the result of a transfer, even if it failed half-way.
 fn report(verb: &str, counts: Counts, quiet: bool) {
     let Counts { blobs, unchanged, bytes } = counts;
     if quiet || (blobs == 0 && unchanged == 0) {

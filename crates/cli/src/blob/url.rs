@@ -19,7 +19,7 @@ const SIGNED_VERSION: &str = "2021-12-02";
 /// Print the URL of a blob or container, signed on demand
 ///
 /// Without --permissions the URL only works if the container is public. With a connection string that has a shared access
-/// signature, the URL has the same one.
+/// signature, the URL has the same signature.
 #[derive(Args)]
 #[command(after_help = format!("\
 Examples:
@@ -94,6 +94,6 @@ impl Url {
         if token.sign(Presented::resource(account, &path), key) {
             return Ok(token.to_query());
         }
-        Err("these terms are not valid for a blob".to_owned().into())
+        Err("these permissions or times are not valid for a blob".to_owned().into())
     }
 }

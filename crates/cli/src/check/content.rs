@@ -8,7 +8,7 @@ use lazuli_engine::{RowView, TableId};
 use lazuli_service::naming;
 
 use super::Outcome;
-use crate::progress::{bytes_text, thousands};
+use crate::progress::{bytes_text, plural, thousands};
 use crate::runtime::{self, Runtime};
 
 /// Findings that are listed. All are counted.
@@ -71,8 +71,9 @@ impl<'a> OfStore<'a> {
         let audit = self.runtime.block_on(self.auditor.finish()).map_err(|error| error.to_string())?;
         if audit.pieces > 0 || audit.dead > 0 {
             outcome.lines.push(format!(
-                "blobs: {} pieces of content with {} read; {} in use, {} to be freed",
+                "blobs: {} {} of content with {} read; {} in use, {} to be freed",
                 thousands(audit.pieces),
+                plural(audit.pieces, "piece", "pieces"),
                 bytes_text(audit.bytes),
                 bytes_text(audit.live),
                 bytes_text(audit.dead)

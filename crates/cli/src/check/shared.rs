@@ -15,7 +15,7 @@ use lazuli_service::naming;
 use super::Outcome;
 use crate::contents;
 use crate::engine_url::EngineUrl;
-use crate::progress::{Progress, bytes_text, thousands};
+use crate::progress::{Progress, bytes_text, plural, thousands};
 use crate::runtime;
 
 /// Bytes of rows that are read at a time.
@@ -67,7 +67,8 @@ impl Shared<'_> {
     async fn check_all(&self, rows: &Postgres, content: &dyn Content) -> Result<Outcome, String> {
         let error = |error: lazuli_engine::Error| error.to_string();
         let mut outcome = Outcome { advice: vec![RESTORE], ..Outcome::default() };
-        // In this order: what is stored from now on belongs to a process that lives, or to a row that is not seen.
+        // The order matters: content that is stored from now on belongs to a running process, or to a row that is not
+        // seen.
         let unowned: BTreeSet<u64> = rows.ledger().unowned().await.map_err(error)?.into_iter().collect();
         let mut dump = rows.dump().await.map_err(error)?;
         // Front ends may be ahead of the version that they last recorded.
@@ -103,8 +104,9 @@ impl Shared<'_> {
         }
         let audit = pass.auditor.finish().await.map_err(error)?;
         outcome.lines.push(format!(
-            "blobs: {} pieces of content with {} read; {} in use, {} that no row names (garbage, or uploads in progress)",
+            "blobs: {} {} of content with {} read; {} in use, {} that no row names (garbage, or uploads in progress)",
             thousands(audit.pieces),
+plural(audit.pieces, "piece", "pieces"),
             bytes_text(audit.bytes),
             bytes_text(audit.live),
             bytes_text(audit.dead)

@@ -110,7 +110,7 @@ fn describe(reason: Unfit) -> String {
     };
     match reason {
         Unfit::Older(found) => format!(
-            "the existing entity is newer ({}), and a Timestamp never goes back; remove this line, or import into another table",
+            "the existing entity is newer ({}), and a Timestamp never decreases; remove this line, or import into another table",
             text(found)
         ),
         Unfit::Differs => {

@@ -32,7 +32,7 @@ use source::ImportSource;
 /// Read tables from files, or everything from Azurite.
 ///
 /// --from-azurite reads the data directory of an Azurite that is stopped: tables, queues and blobs with their properties,
-/// metadata, policies, tags, snapshots and uncommitted blocks. Timestamps of blobs and messages are new; leases are left out.
+/// metadata, policies, tags, snapshots and uncommitted blocks. Timestamps of blobs and messages are new; leases are not imported.
 ///
 /// From files: TABLE.jsonl and TABLE.csv become table TABLE, which is created if it does not exist. Entities of the file
 /// replace existing entities with the same keys. To resume an interrupted import, run the same command again; with
@@ -92,7 +92,7 @@ pub struct Import {
     #[arg(long)]
     overwrite: bool,
 
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short, long)]
     quiet: bool,
 
@@ -108,7 +108,7 @@ const KEYS_IN_URL_BYTES_MAX: usize = 512;
 enum Existing {
     /// Replace them
     Replace,
-    /// Merge: properties that the file does not have stay
+    /// Merge them: properties that the file does not have stay
     Merge,
     /// Stop
     #[value(alias = "refuse")]
@@ -137,13 +137,13 @@ impl Import {
         }
         if !self.target.is_direct() {
             return usage(
-                "over the wire the service sets the Timestamp: --keep-timestamp is for the store of a stopped server \
+                "over the wire, the service sets the Timestamp: --keep-timestamp is for the store of a stopped server \
                  (--location DIR); --timestamp-as NAME keeps the old Timestamp in a property",
             );
         }
         if self.existing == Existing::Merge {
             return usage(
-                "a merged entity has neither of its two Timestamps: use --keep-timestamp with --existing replace or reject",
+                "--keep-timestamp cannot be combined with --existing merge; use --existing replace or reject",
             );
         }
         let wanted = Arc::new(Wanted::default());

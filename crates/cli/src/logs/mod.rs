@@ -36,7 +36,7 @@ Examples:
   lazuli logs --service blob --since 2026-01-31T12:00Z --until 2026-01-31T13:00Z --json
   lazuli logs -l lazuli-data --account shop          without a server
 
-Logging is switched on by Set Table Service Properties, for instance:
+Set Table Service Properties enables logging, for instance:
   az storage logging update --services bqt --log rwd --retention 7")]
 pub struct Logs {
     #[command(flatten)]
@@ -213,7 +213,7 @@ fn is_status(wanted: &str, line: &LogLine) -> bool {
 /// Parses a time, or a time ago.
 fn parse_moment(text: &str) -> Result<DateTime, String> {
     moment(text, clock::now())
-        .ok_or_else(|| "neither a time like 2026-01-31T12:00Z nor one like 10m ago".into())
+        .ok_or_else(|| "expected a time such as 2026-01-31T12:00Z, or an age such as 10m".into())
 }
 
 fn moment(text: &str, now: DateTime) -> Option<DateTime> {

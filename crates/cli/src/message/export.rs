@@ -25,7 +25,7 @@ use crate::target::Target;
 /// Write the visible messages of a queue as JSON Lines
 ///
 /// The messages are dequeued while the export runs and become visible again, in the same order, at its end; their dequeue
-/// count grows by one. If the export is killed, they become visible when the visibility timeout is over. Messages that
+/// count increases by one. If the export is killed, they become visible when the visibility timeout is over. Messages that
 /// other clients hold are not exported.
 #[derive(Args)]
 #[command(after_help = format!("\
@@ -53,7 +53,7 @@ pub struct Export {
     #[command(flatten)]
     encoding: Encoding,
 
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short, long)]
     quiet: bool,
 
@@ -156,7 +156,11 @@ impl Export {
         let hidden = if self.delete { all } else { all.saturating_sub(count) };
         if hidden > 0 {
             let noun = noun(hidden);
-            tell!("{}: {} {noun} not exported: invisible, or added meanwhile", self.queue, thousands(hidden));
+            tell!(
+                "{}: {} {noun} not exported: invisible, or added during the export",
+                self.queue,
+                thousands(hidden)
+            );
         }
         Ok(())
     }

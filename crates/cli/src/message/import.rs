@@ -27,8 +27,8 @@ const SAVE_EVERY: u64 = 32;
 /// Add messages from JSON Lines to a queue
 ///
 /// Each line is an object with a MessageText, as written by export, or a JSON string. Messages are added in order. They
-/// expire when they would have expired; those that have expired are left out. An interrupted import continues where it
-/// was when it is started again; if it was killed, up to 32 messages may be added twice.
+/// expire when they would have expired; expired ones are skipped. To resume an interrupted import, run the same
+/// command again; if it was killed, up to 32 messages may be added twice.
 #[derive(Args)]
 #[command(after_help = format!("\
 Examples:
@@ -43,7 +43,7 @@ pub struct Import {
     /// File
     file: PathBuf,
 
-    /// Seconds until the messages expire; -1 means never [default: as the file says, else 7 days]
+    /// Seconds until the messages expire; -1 means never [default: as in the file, else 7 days]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     time_to_live: Option<i64>,
 
@@ -54,7 +54,7 @@ pub struct Import {
     #[arg(long)]
     overwrite: bool,
 
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short, long)]
     quiet: bool,
 
@@ -89,7 +89,7 @@ impl Import {
                 let Counts { added, expired, .. } = counts;
                 say!("{}: {} {} added", self.queue, thousands(added), plural(added, "message", "messages"));
                 if expired > 0 {
-                    say!("{}: {} expired and left out", self.queue, thousands(expired));
+                    say!("{}: {} expired and not imported", self.queue, thousands(expired));
                 }
             }
             Ok(ExitCode::SUCCESS)

@@ -87,8 +87,8 @@ enum MessageCommand {
     },
     /// Move visible messages to the back of another queue
     ///
-    /// For messages that were put aside in a poison queue. Each message is moved exactly once, even if the command or the
-    /// server is killed in between. Ids, texts and times of expiry stay; the dequeue count starts again at 0. Only Lazuli
+    /// Use it for messages that were put aside in a poison queue. Each message is moved exactly once, even if the command or the
+    /// server is killed in between. Ids, texts and expiry times stay; the dequeue count restarts at 0. Only Lazuli
     /// can move messages; other servers reject the request.
     #[command(after_help = format!("Examples:\n  lazuli message move jobs-poison jobs\n  lazuli message move jobs-poison jobs --max 10\n\n{EXIT_CODES}"))]
     Move {
@@ -132,7 +132,7 @@ struct Put {
 struct Read {
     /// Queue
     queue: String,
-    /// Maximum number of messages, at most 32
+    /// Maximum number of messages (at most 32)
     #[arg(long, visible_alias = "num-messages", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_MESSAGES_MAX)))]
     count: u32,
     #[command(flatten)]
@@ -338,9 +338,9 @@ fn move_all(session: &mut Session<'_>, from: &str, to: &str, max: Option<u64>) -
 /// Other servers do not know the operation.
 fn explained(fault: Fault) -> Fault {
     match fault.rejected() {
-        Some(error) if error.status == 405 || error.code == "UnsupportedHttpVerb" => Fault::Message(format!(
-            "this server cannot move messages, which only Lazuli servers support: {error}"
-        )),
+        Some(error) if error.status == 405 || error.code == "UnsupportedHttpVerb" => {
+            Fault::Message(format!("this server cannot move messages; only Lazuli servers can: {error}"))
+        }
         _ => fault,
     }
 }

@@ -23,9 +23,8 @@ impl Encoding {
         if !self.base64 {
             return Ok(text.to_owned());
         }
-        let bytes =
-            STANDARD.decode(text.trim()).map_err(|_| "a message is not Base64; leave --base64 out")?;
-        String::from_utf8(bytes).map_err(|_| "a message is not text in Base64; leave --base64 out".into())
+        let bytes = STANDARD.decode(text.trim()).map_err(|_| "a message is not Base64; omit --base64")?;
+        String::from_utf8(bytes).map_err(|_| "a message is not text in Base64; omit --base64".into())
     }
 }
 

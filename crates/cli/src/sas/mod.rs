@@ -152,9 +152,9 @@ pub fn moment(text: &str, now: DateTime) -> Result<String, String> {
     let moment = ticks.and_then(|ticks| now.ticks().checked_add(ticks)).and_then(DateTime::from_ticks);
     match moment {
         Some(moment) => Ok(moment.iso_seconds().as_str().to_owned()),
-        None => {
-            Err(format!("'{text}' is neither a time like 2030-01-01T00:00:00Z nor one from now like 12h"))
-        }
+        None => Err(format!(
+            "invalid time '{text}'; expected a time such as 2030-01-01T00:00:00Z, or a time from now such as 12h"
+        )),
     }
 }
 

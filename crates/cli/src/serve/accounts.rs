@@ -2,14 +2,14 @@
 
 use std::net::IpAddr;
 
-use lazuli_server::accounts::{GivenAccount, parse_accounts};
+use lazuli_server::accounts::{ConfiguredAccount, parse_accounts};
 use lazuli_service::accounts::KEY_BYTES_MIN;
 
 use super::Serve;
 
 impl Serve {
     /// The accounts of the environment, or else the development account where it is safe.
-    pub(super) fn accounts(&self, host: IpAddr) -> Result<Vec<GivenAccount>, String> {
+    pub(super) fn accounts(&self, host: IpAddr) -> Result<Vec<ConfiguredAccount>, String> {
         if let Some(given) = accounts_of_environment()? {
             for weak in given.iter().filter(|account| account.is_weak) {
                 tell!(
@@ -20,13 +20,13 @@ impl Serve {
             return Ok(given);
         }
         if host.is_loopback() || self.dev_account {
-            return Ok(vec![GivenAccount::development()]);
+            return Ok(vec![ConfiguredAccount::development()]);
         }
         if self.azurite.names_host() {
             tell!(
                 "lazuli: warning: the development account, whose key is public, can be used by everyone who reaches {host}"
             );
-            return Ok(vec![GivenAccount::development()]);
+            return Ok(vec![ConfiguredAccount::development()]);
         }
         tell!(
             "lazuli: the development account is not served on {host}, since its key is public (pass --dev-account to serve it anyway)"
@@ -36,7 +36,7 @@ impl Serve {
 }
 
 /// The accounts of an environment variable, if one is set.
-pub(super) fn accounts_of_environment() -> Result<Option<Vec<GivenAccount>>, String> {
+pub(super) fn accounts_of_environment() -> Result<Option<Vec<ConfiguredAccount>>, String> {
     for variable in ["LAZULI_ACCOUNTS", "AZURITE_ACCOUNTS"] {
         // CI systems pass unset variables as empty ones.
         if let Some(text) = std::env::var(variable).ok().filter(|text| !text.is_empty()) {

@@ -103,6 +103,6 @@ impl AzuriteArgs {
         });
         let words = self.ignored.iter().map(|word| format!("'{}'", word.to_string_lossy()));
         let all: Vec<String> = flags.chain(words).collect();
-        (!all.is_empty()).then(|| format!("without effect here: {}", all.join(", ")))
+        (!all.is_empty()).then(|| format!("these have no effect: {}", all.join(", ")))
     }
 }

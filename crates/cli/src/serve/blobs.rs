@@ -18,7 +18,7 @@ pub(super) struct BlobArgs {
     #[arg(long, value_name = "ACCOUNTS", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     blob_last_access: Option<Vec<String>>,
 
-    /// Keep deleted blob containers for this number of days, so that they can be restored; 0 deletes at once
+    /// Keep deleted blob containers for this number of days, so that they can be restored; 0 deletes them immediately
     #[arg(long, value_name = "DAYS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=365))]
     container_retention_days: u16,
 
@@ -55,8 +55,8 @@ impl BlobArgs {
     /// The error for two targets of the same accounts.
     pub(super) fn repeated_target(&self) -> Option<String> {
         repeated(&self.events).map(|route| match &route.account {
-            Some(account) => format!("account {account} has two targets; name one"),
-            None => "all accounts have two targets; name one, or put ACCOUNT= before the other".into(),
+            Some(account) => format!("account {account} has two targets; keep one"),
+            None => "two targets are for all accounts; keep one, or put ACCOUNT= before the other".into(),
         })
     }
 }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use lazuli_model::Service;
 use lazuli_server::Running;
-use lazuli_server::accounts::{DEVELOPMENT_KEY, GivenAccount};
+use lazuli_server::accounts::{ConfiguredAccount, DEVELOPMENT_KEY};
 
 use super::{DurabilityArg, Serve};
 use crate::account::connection_string;
@@ -13,7 +13,7 @@ use crate::engine_url::{EngineUrl, whole};
 
 impl Serve {
     /// Prints where it listens and how to connect.
-    pub(super) fn greet(&self, url: &EngineUrl, running: &Running, given: &[GivenAccount]) {
+    pub(super) fn greet(&self, url: &EngineUrl, running: &Running, given: &[ConfiguredAccount]) {
         if let Some(notice) = self.azurite.notice() {
             tell!("lazuli: {notice}");
         }
@@ -37,7 +37,7 @@ impl Serve {
             let line = |service: &Service| format!("Azurite {} service is closing...\n", service.title());
             print(&services.iter().map(line).collect::<String>());
         } else if !self.quiet {
-            tell!("lazuli: finishing requests in flight; a second signal stops at once");
+            tell!("lazuli: finishing requests in flight; a second signal stops the server immediately");
         }
     }
 
@@ -50,7 +50,7 @@ impl Serve {
         }
     }
 
-    fn greeting(&self, url: &EngineUrl, running: &Running, given: &[GivenAccount]) -> String {
+    fn greeting(&self, url: &EngineUrl, running: &Running, given: &[ConfiguredAccount]) -> String {
         let scheme = scheme(running);
         let version = env!("CARGO_PKG_VERSION");
         let served = running

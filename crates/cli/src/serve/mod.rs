@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use clap::builder::RangedI64ValueParser;
 use clap::{Args, ValueEnum};
 use lazuli_model::Service;
-use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, GivenAccount};
+use lazuli_server::accounts::{ConfiguredAccount, DEVELOPMENT_ACCOUNT};
 use lazuli_server::{Config, Ports};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -83,23 +83,23 @@ Examples:
   LAZULI_ACCOUNTS='shop:BASE64KEY' lazuli serve --host 0.0.0.0
   lazuli serve --self-signed                     https with a self-signed certificate
   lazuli serve --host 0.0.0.0 --tls-cert /etc/lazuli/chain.pem --tls-key /etc/lazuli/key.pem
-  lazuli serve --account-rate 2000 --partition-rate 500   503 ServerBusy beyond, as the cloud does
-  lazuli serve --oauth dev                       accepts the tokens that `lazuli token` makes
+  lazuli serve --account-rate 2000 --partition-rate 500   503 ServerBusy beyond, as in Azure
+  lazuli serve --oauth dev                       accepts the tokens of `lazuli token`
   lazuli serve --self-signed --oauth-issuer https://login.example.org/T \\
       --oauth-audience https://storage.azure.com --oauth-jwks jwks.json
-  kill -HUP PID                                  reads renewed certificates; connections stay
+  kill -HUP PID                                  reloads certificates; connections stay open
 
-SIGTERM and SIGINT finish requests in flight and stop; a second one stops at once.
+SIGTERM and SIGINT finish requests in flight and stop; a second signal stops the server immediately.
 SIGHUP reloads the certificate and the keys for bearer tokens; it never stops the server.
 
 Every flag is also an environment variable (--table-port is LAZULI_TABLE_PORT) and a key of the
 configuration file: see lazuli config --help. Keep passwords there, not on the command line, which
 other users can see.
 
-Azurite's flags work, too: hosts and ports, -l, --inMemoryPersistence, --silent, --debug FILE, --oauth
-basic, --cert with --key (PEM) or with --pwd (PFX), --disableProductStyleUrl. Azurite's other flags
-are accepted and have no effect; Lazuli names them in a notice. `lazuli azurite` takes the same flags
-and prints Azurite's ready lines.")]
+Azurite's flags work, too: hosts and ports, -l, --inMemoryPersistence, --silent, --debug FILE,
+--oauth basic, --cert with --key (PEM) or with --pwd (PFX), --disableProductStyleUrl. Azurite's
+other flags are accepted and have no effect; Lazuli names them in a notice. `lazuli azurite` takes
+the same flags and prints Azurite's ready lines; lazuli azurite --help lists them.")]
 pub struct Serve {
     /// Read settings from this file [default: ./lazuli.toml or /etc/lazuli/lazuli.toml, if there is one]
     #[arg(long, value_name = "FILE")]
@@ -147,7 +147,7 @@ pub struct Serve {
     #[arg(long, value_name = "URL")]
     engine: Option<EngineUrl>,
 
-    /// Where the content of blobs goes, with a database: s3://BUCKET[/PREFIX]?endpoint=URL, an S3-compatible store. Keys come from
+    /// Where to store the content of blobs, with a database: s3://BUCKET[/PREFIX]?endpoint=URL, an S3-compatible store. Keys come from
     /// AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from a file that credentials= names [default: the database itself]
     #[arg(long, value_name = "URL")]
     content: Option<lazuli_objects::ObjectsUrl>,
@@ -166,12 +166,12 @@ pub struct Serve {
     #[arg(long, value_name = "MIB", value_parser = up_to(CACHE_MIB_MAX))]
     cache_mib: Option<u32>,
 
-    /// Create these at startup unless they exist: table:NAME, queue:NAME, container:NAME or container:NAME:public; several
-    /// with commas
+    /// Create these at startup if they do not exist: table:NAME, queue:NAME, container:NAME or container:NAME:public, separated by
+    /// commas
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = seed::Item::parse)]
     create: Vec<seed::Item>,
 
-    /// Fill tables, queues and containers at startup from the files in this directory
+    /// Fill tables, queues and containers from the files in this directory at startup
     #[arg(long, value_name = "DIR")]
     seed: Option<PathBuf>,
 
@@ -179,7 +179,7 @@ pub struct Serve {
     #[arg(long)]
     dev_account: bool,
 
-    /// Certificate chain (PEM), or certificate and key in a PFX file: serve https, and nothing else; read again on SIGHUP
+    /// Certificate chain (PEM), or certificate and key in a PFX file: serve https only; reloaded on SIGHUP
     #[arg(long, alias = "cert", value_name = "FILE", requires = "tls_secret")]
     tls_cert: Option<PathBuf>,
 
@@ -187,7 +187,7 @@ pub struct Serve {
     #[arg(long, alias = "key", value_name = "FILE", requires = "tls_cert", group = "tls_secret")]
     tls_key: Option<PathBuf>,
 
-    /// Password of the PFX file (PKCS#12); better set by the environment variable LAZULI_TLS_PASSWORD or the configuration file
+    /// Password of the PFX file (PKCS#12); prefer the environment variable LAZULI_TLS_PASSWORD or the configuration file
     #[arg(long, alias = "pwd", value_name = "PASSWORD", requires = "tls_cert", group = "tls_secret")]
     tls_password: Option<String>,
 
@@ -226,7 +226,7 @@ pub struct Serve {
     #[arg(long)]
     no_console: bool,
 
-    /// Let the web console read only: its listener rejects requests that change something
+    /// Make the web console read-only: its listener rejects requests that change something
     #[arg(long)]
     console_read_only: bool,
 
@@ -234,7 +234,7 @@ pub struct Serve {
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     table_name_hold: u32,
 
-    /// Seconds after which a query or a listing of blobs returns what it has, with a continuation
+    /// Seconds after which a query or a listing of blobs returns its results so far, with a continuation
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = up_to(SECONDS_MAX))]
     query_time: u32,
 
@@ -258,7 +258,7 @@ pub struct Serve {
     #[arg(long, value_enum, value_name = "LEVEL")]
     log_level: Option<LogLevel>,
 
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short = 'q', long, visible_alias = "silent", short_alias = 's')]
     quiet: bool,
 
@@ -307,7 +307,7 @@ impl Serve {
         let mut config = self.config(&url);
         let mut given = self.accounts(self.host(&config))?;
         for account in &mut given {
-            account.yields = account.is_development();
+            account.is_fallback = account.is_development();
         }
         if self.durability == DurabilityArg::Relaxed && self.quiet {
             tell!("lazuli: RELAXED durability, a crash of the machine may lose the last changes");
@@ -330,7 +330,7 @@ impl Serve {
         let running = lazuli_server::start_on(ports, config, engine, given.clone())
             .await
             .map_err(|error| error.to_string())?;
-        let served = |account: &GivenAccount| running.state().directory().is_given(&account.name);
+        let served = |account: &ConfiguredAccount| running.state().directory().is_given(&account.name);
         if !given.iter().all(served) {
             given.retain(served);
             tell!(
@@ -430,6 +430,12 @@ impl Serve {
                 (None, None) => LOCATION.into(),
             }),
         }
+    }
+
+    /// The database that it would use, and the object store with its content; `None` if it would use another engine.
+    pub fn database(self) -> Option<(EngineUrl, Option<lazuli_objects::ObjectsUrl>)> {
+        let url = self.engine_url();
+        matches!(url, EngineUrl::Postgres(_)).then_some((url, self.content))
     }
 }
 

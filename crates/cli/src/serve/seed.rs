@@ -18,7 +18,7 @@ use lazuli_protocol::Head;
 use lazuli_protocol::auth::AccountKey;
 use lazuli_protocol::http::head::Field;
 use lazuli_protocol::xml::write::{document, leaf, nest};
-use lazuli_server::accounts::GivenAccount;
+use lazuli_server::accounts::ConfiguredAccount;
 use lazuli_server::http::{Peer, ReadyBody};
 use lazuli_server::{Config, Directory, Endpoint, State};
 
@@ -60,12 +60,12 @@ impl Item {
 }
 
 impl Serve {
-    /// Creates and fills what the flags name.
+    /// Creates and fills the resources that the flags name.
     pub(super) async fn seed(
         &self,
         engine: &Arc<dyn Engine>,
         config: &Config,
-        given: &[GivenAccount],
+        given: &[ConfiguredAccount],
     ) -> Result<(), String> {
         if self.create.is_empty() && self.seed.is_none() {
             return Ok(());
@@ -91,9 +91,9 @@ struct Seeder {
 }
 
 impl Seeder {
-    fn new(engine: &Arc<dyn Engine>, config: &Config, account: &GivenAccount) -> Result<Self, String> {
+    fn new(engine: &Arc<dyn Engine>, config: &Config, account: &ConfiguredAccount) -> Result<Self, String> {
         // The account of the flags, even if the store has one of the same name with other keys.
-        let given = GivenAccount { yields: false, ..account.clone() };
+        let given = ConfiguredAccount { is_fallback: false, ..account.clone() };
         let key = given.keys.first().cloned().ok_or("the account has no key")?;
         // Rates and allowed hosts are for clients.
         let config = Config { limits: config.limits, ..Config::new((Ipv4Addr::LOCALHOST, 0).into()) };
@@ -242,7 +242,7 @@ impl Seeder {
         let length = std::fs::metadata(file).map_err(|error| failed(&error))?.len();
         if length > FILE_BYTES_MAX {
             return Err(failed(&format!(
-                "files of more than {FILE_BYTES_MAX} bytes are for lazuli blob upload"
+                "the file has more than {FILE_BYTES_MAX} bytes; use lazuli blob upload"
             )));
         }
         let content = std::fs::read(file).map_err(|error| failed(&error))?;

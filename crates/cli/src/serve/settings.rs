@@ -37,7 +37,7 @@ impl Serve {
         };
         config.console = (!self.no_console).then(|| ConsoleSettings {
             address: SocketAddr::new(self.console_host, self.console_port()),
-            yields: self.console_port.is_none(),
+            may_use_other_port: self.console_port.is_none(),
             is_read_only: self.console_read_only,
         });
         config.websites = self.web_port.map(|port| SocketAddr::new(self.host, port));
@@ -48,6 +48,7 @@ impl Serve {
         config.trusted_proxies.clone_from(&self.trusted_proxy);
         config.limits = self.limits.limits();
         config.rates = self.limits.rates();
+        config.allocated = crate::allocator::COUNT;
         config.oauth = self.oauth.settings();
         config.query_time_max = Duration::from_secs(self.query_time.into());
         config.name_hold = Duration::from_secs(self.table_name_hold.into());

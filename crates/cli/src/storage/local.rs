@@ -10,7 +10,7 @@ use lazuli_engine::Engine;
 use lazuli_model::Service;
 use lazuli_protocol::auth::AccountKey;
 use lazuli_server::Config;
-use lazuli_server::accounts::GivenAccount;
+use lazuli_server::accounts::ConfiguredAccount;
 use lazuli_server::config::Listen;
 
 use super::Storage;
@@ -32,8 +32,12 @@ pub fn run(
 ) -> Result<ExitCode, String> {
     let runtime = runtime::many_threads()?;
     let key = new_key()?;
-    let given =
-        GivenAccount { name: account.to_owned(), keys: vec![key.clone()], is_weak: false, yields: false };
+    let given = ConfiguredAccount {
+        name: account.to_owned(),
+        keys: vec![key.clone()],
+        is_weak: false,
+        is_fallback: false,
+    };
     let any_port = (Ipv4Addr::LOCALHOST, 0).into();
     let mut config = Config::new(any_port);
     // Requests of a command do not count as requests of the account's clients.

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use lazuli_client::{Dynamic, Error, Result, Table};
+use tokio::sync::Barrier;
 
 use super::blob::Container;
 use super::queue::Queue;
@@ -44,10 +45,28 @@ pub async fn run(storage: &Storage) -> Result<()> {
         assert!(!staff.look_up(from).await?.contains(&"000223".to_owned()));
         (from, to) = (to, from);
     }
+    two_changes_at_once(&staff).await?;
     a_list_beyond_an_entity(&staff).await?;
     staff.queue.drop().await?;
     staff.names.drop().await?;
     staff.employees.delete().await
+}
+
+/// Two workers read the same version of a list before either of them writes: one gets an error, and starts over with the list of
+/// the other. The first time there is no list yet (409), the second time it has changed (412).
+async fn two_changes_at_once(staff: &Staff) -> Result<()> {
+    let mut expected = Vec::new();
+    for [one, other] in [["Sales/000300", "Sales/000301"], ["Sales/000302", "Sales/000303"]] {
+        let both_have_read = Barrier::new(2);
+        let change = |entry| staff.try_change("Brown", entry, true, Some(&both_have_read));
+        let tries = tokio::try_join!(change(one), change(other))?;
+        assert!(matches!(tries, (1, 2) | (2, 1)), "one of them was faster: {tries:?}");
+        expected.extend([one, other]);
+        let mut entries = staff.list("Brown").await?.0;
+        entries.sort_unstable();
+        assert_eq!(entries, expected, "neither has overwritten the other");
+    }
+    Ok(())
 }
 
 /// PT-09: the list of the most frequent name outgrows an entity; a blob has room for it.
@@ -96,10 +115,25 @@ impl Staff {
         Ok(true)
     }
 
-    /// Adds an entry to a list, or removes it. Starts over if another worker was faster.
+    /// Adds an entry to a list, or removes it.
     async fn change(&self, last_name: &str, entry: &str, joins: bool) -> Result<()> {
-        for _ in 0..TRIES_MAX {
+        self.try_change(last_name, entry, joins, None).await.map(drop)
+    }
+
+    /// The same. Starts over if another worker was faster, and returns the number of tries. The first one waits at `read`
+    /// between reading and writing.
+    async fn try_change(
+        &self,
+        last_name: &str,
+        entry: &str,
+        joins: bool,
+        mut read: Option<&Barrier>,
+    ) -> Result<usize> {
+        for tries in 1..=TRIES_MAX {
             let (mut entries, tag) = self.list(last_name).await?;
+            if let Some(read) = read.take() {
+                read.wait().await;
+            }
             entries.retain(|known| known != entry);
             entries.extend(joins.then(|| entry.to_owned()));
             let condition = match &tag {
@@ -108,7 +142,7 @@ impl Staff {
             };
             let written = self.names.put(last_name, entries.join("\n"), &[condition]).await?;
             if !matches!(written.status(), 409 | 412) {
-                return written.expect(201).map(drop);
+                return written.expect(201).map(|_| tries);
             }
         }
         Err(Error::input("too much contention"))

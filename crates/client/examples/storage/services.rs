@@ -16,7 +16,7 @@ use lazuli_probe::{Request, Response, Signer};
 use lazuli_protocol::ConnectionString;
 use lazuli_protocol::auth::AccountKey;
 use lazuli_protocol::connection_string::Secret;
-use lazuli_server::accounts::GivenAccount;
+use lazuli_server::accounts::ConfiguredAccount;
 use lazuli_server::{Config, Running};
 
 use super::blob::Container;
@@ -76,7 +76,7 @@ impl Storage {
         config.listen = config.listen.on(Service::Queue, any).on(Service::Blob, any);
         config.clock = clock.clone();
         let engine = Arc::new(Memory::new(clock));
-        let running = lazuli_server::start(config, engine, vec![GivenAccount::development()]).await;
+        let running = lazuli_server::start(config, engine, vec![ConfiguredAccount::development()]).await;
         let running = running.map_err(input)?;
         let place = |service| {
             let address = running.listen.get(service).ok_or_else(|| Error::input("not served"))?;
@@ -219,7 +219,7 @@ impl Reply {
         self.0.status
     }
 
-    /// Status and error code, for comparisons with what is documented.
+    /// Status and error code, for comparisons with the documentation.
     pub fn rejection(&self) -> (u16, &str) {
         (self.0.status, self.header("x-ms-error-code"))
     }
@@ -241,7 +241,7 @@ impl Reply {
         self.0.text()
     }
 
-    /// This response if its status is the expected one, else an error with what the service says.
+    /// This response if its status is the expected one, else an error with the service's message.
     pub fn expect(self, status: u16) -> Result<Self> {
         if self.0.status == status {
             return Ok(self);

@@ -157,7 +157,7 @@ impl Account {
         if token.sign(name, key) {
             Ok(token.to_query())
         } else {
-            Err(Error::input("these terms are not valid for tables"))
+            Err(Error::input("these permissions, times or keys are not valid for tables"))
         }
     }
 }

@@ -109,7 +109,7 @@ impl<T: Entity> Fetch<T> {
             self.ran.reading = Some(explain.plan);
         }
         let continuation = page.continuation.filter(|_| self.left != Some(0));
-        self.trail.go_on(continuation.as_ref(), rows.is_empty())?;
+        self.trail.advance(continuation.as_ref(), rows.is_empty())?;
         self.done = continuation.is_none();
         self.request.continuation = continuation.clone();
         Ok((rows, continuation.map(|continuation| End { left: self.left, continuation })))

@@ -170,10 +170,21 @@ impl fmt::Display for Plan {
 
 impl fmt::Display for Ran {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} requests, {} rows received", self.requests, self.rows_received)?;
+        let requests = if self.requests == 1 { "request" } else { "requests" };
+        write!(
+            f,
+            "{} {requests}, {} {} received",
+            self.requests,
+            self.rows_received,
+            rows(self.rows_received)
+        )?;
         match (&self.reading, self.rows_read) {
-            (Some(reading), Some(rows)) => write!(f, "; the server read {rows} rows ({reading})"),
+            (Some(reading), Some(read)) => write!(f, "; the server read {read} {} ({reading})", rows(read)),
             _ => Ok(()),
         }
     }
+}
+
+fn rows(count: u64) -> &'static str {
+    if count == 1 { "row" } else { "rows" }
 }

@@ -107,7 +107,7 @@ impl TableService {
         loop {
             let page = self.tables_page(&options).await?;
             names.extend(page.names);
-            trail.go_on(page.continuation.as_ref(), false)?;
+            trail.advance(page.continuation.as_ref(), false)?;
             match page.continuation {
                 None => return Ok(names),
                 next => options.continuation = next,

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use lazuli_client::{Account, Dynamic, Table, TableService};
 use lazuli_engine::Clock;
 use lazuli_engine::memory::Memory;
-use lazuli_server::accounts::GivenAccount;
+use lazuli_server::accounts::ConfiguredAccount;
 use lazuli_server::{Config, Running};
 use tokio::runtime::Runtime;
 
@@ -96,7 +96,7 @@ pub fn server() -> SocketAddr {
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
         let engine = Arc::new(Memory::new(Clock::system()));
-        let given = vec![GivenAccount::development()];
+        let given = vec![ConfiguredAccount::development()];
         let running = runtime.block_on(lazuli_server::start(config, engine, given)).unwrap();
         (runtime, running)
     };

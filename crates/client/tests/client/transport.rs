@@ -207,7 +207,7 @@ fn tls() {
         let mut config = lazuli_server::Config::new((localhost, 0).into());
         config.tls = Some(files);
         let engine = Arc::new(lazuli_engine::memory::Memory::new(lazuli_engine::Clock::system()));
-        let given = vec![lazuli_server::accounts::GivenAccount::development()];
+        let given = vec![lazuli_server::accounts::ConfiguredAccount::development()];
         let server = lazuli_server::start(config, engine, given).await.unwrap();
         let endpoint =
             format!("https://{}/devstoreaccount1", server.listen.get(lazuli_server::Service::Table).unwrap());

@@ -89,7 +89,7 @@ export async function uploadFile(account, container, name, file, job) {
     job.progress(file.size);
     return;
   }
-  // The condition is checked at the end: do not send all blocks in vain.
+  // The server checks the condition at the end: check it first, before all blocks are sent.
   if (!job.isReplacing && (await isThere(account, container, name))) throw new ServiceError(409, ALREADY_EXISTS, 'The specified blob already exists.', '');
   const ids = Array.from({ length: Math.ceil(file.size / BLOCK_BYTES) }, (_, index) => toBase64(utf8(String(index).padStart(8, '0'))));
   let next = 0;

@@ -200,7 +200,7 @@ export function clearQueue(account, name) {
 export function decoded(body) {
   const bytes = body.length > 0 ? fromBase64(body) : undefined;
   const inner = bytes && bytes.length > 0 ? textOf(bytes) : undefined;
-  // Short words such as “test” are Base64 by accident; what they decode to is hardly ever printable.
+  // Short words such as “test” are Base64 by accident; the decoded bytes are hardly ever printable.
   const isText = inner !== undefined && !/[\u0000-\u0008\u000e-\u001f]/.test(inner);
   const plain = isText ? inner : body;
   const json = pretty(plain);

@@ -28,7 +28,7 @@ export async function editEntity(account, table, entity) {
     await dialog('Entity', () => ({ wide: true, body: [entityFacts(entity)] }));
     return false;
   }
-  // A query may have selected some properties only; what is replaced must be whole.
+  // A query may have selected only some properties; a replacement needs all of them.
   const current = entity ? await getEntity(account, table, entity) : undefined;
   const editor = new Editor(current);
   let changed = false;

@@ -40,7 +40,7 @@ export async function moveAll(account, name, suggested) {
     let moved = 0;
     while (moved < total) {
       job.signal.throwIfAborted();
-      // Not to be aborted: what the server has begun, it finishes.
+      // Do not abort: the server finishes a request that it has begun.
       const count = await moveMessages(account, name, to, Math.min(MESSAGES_MAX, total - moved));
       if (count === 0) break;
       moved += count;

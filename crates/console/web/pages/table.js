@@ -196,7 +196,7 @@ class TableView {
           this.#draw('Searching…');
         }
       } catch (error) {
-        // The next search has taken over, or the view was left: nobody cancelled this one.
+        // The next search has taken over, or the view was left: the user did not cancel this one.
         if (!signal.aborted) throw error;
       }
     });
@@ -306,7 +306,7 @@ class TableView {
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
         if (error.status === 412) changed.push(entity);
-        else if (error.status !== 404) throw error; // Whoever deleted it did what was wanted.
+        else if (error.status !== 404) throw error; // It was already deleted, which is the intended result.
       }
     };
     const groups = batches(entities.map((entity) => ({ kind: 'delete', entity })));

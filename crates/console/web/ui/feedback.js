@@ -1,4 +1,4 @@
-// Toasts, errors and long operations: what the page says while and after something is done.
+// Toasts, errors and long operations: the page's messages during and after an operation.
 
 import { button, fill, h, icon } from '../lib/dom.js';
 import { ServiceError } from '../lib/client.js';

@@ -136,7 +136,7 @@ fn succeed(operation: &Operation) -> Outcome {
     }
 }
 
-/// A batch in words, an operation a line: what it does, and how its response looks.
+/// A batch in words, one operation per line: its effect, and the format of its response.
 pub fn show(request: &Request) -> String {
     let batch = match request.decode() {
         Ok(batch) => batch,
@@ -181,7 +181,7 @@ fn show_write(write: &EntityWrite) -> String {
     format!("{verb} {key}{condition}{}", properties.concat())
 }
 
-fn show_part(part: &batch::PartShape) -> String {
+fn show_part(part: &batch::PartContext) -> String {
     let format = match part.wanted.format {
         Format::Atom => "atom",
         Format::Json(MetadataLevel::None) => "nometadata",

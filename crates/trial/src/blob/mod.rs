@@ -1,7 +1,8 @@
 //! Trials of the Blob service.
 //!
-//! Concurrent clients write, read and delete a few blobs, with conditions and leases, and kills. There must be an order in
-//! which everything they saw makes sense: this shows lost updates, stale reads, torn content and leases with two holders.
+//! Concurrent clients work on a few blobs of every type, with conditions, leases and kills. There must be an order in which
+//! everything they saw makes sense. This shows lost updates, stale reads, torn content, leases with two holders, appends at the
+//! same offset or applied twice, page writes in spite of a sequence number, and searches that miss a tag.
 
 mod client;
 pub mod record;
@@ -9,13 +10,15 @@ pub mod soak;
 
 use lazuli_model::Service;
 
-pub use record::{BlobCall, Output};
+pub use record::{BlobCall, BlockCall, Output};
 
 use crate::caller::TrialCaller;
 use crate::linear::{self, HistoryEvent, HistorySize};
 use crate::subject::Subject;
+use record::page::SequenceCondition;
+use record::{AppendCall, PageCall};
 
-/// Counts of what the histories contained.
+/// Counts of the events in the histories.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     /// Operations with a response.
@@ -26,15 +29,27 @@ pub struct Seen {
     pub conditional: usize,
     /// Leases that were acquired.
     pub leases: usize,
+    /// Appends under a condition on the position that were applied.
+    pub appends: usize,
+    /// Writes and clears of pages under a condition on the sequence number that were applied.
+    pub page_writes: usize,
+    /// Changes and reads under a condition on the tag that were applied.
+    pub tagged: usize,
+    /// Searches that found the blob.
+    pub found: usize,
 }
 
 impl Seen {
-    /// Adds what was seen in another history.
+    /// Adds the counts of another history.
     pub fn add(&mut self, other: Seen) {
         self.responses += other.responses;
         self.unknown += other.unknown;
         self.conditional += other.conditional;
         self.leases += other.leases;
+        self.appends += other.appends;
+        self.page_writes += other.page_writes;
+        self.tagged += other.tagged;
+        self.found += other.found;
     }
 
     /// Histories in which nothing happens have an order too, but prove nothing.
@@ -42,6 +57,10 @@ impl Seen {
         match self {
             Seen { conditional: 0, .. } => Err("no conditional write was ever applied".into()),
             Seen { leases: 0, .. } => Err("no lease was ever acquired".into()),
+            Seen { appends: 0, .. } => Err("nothing was ever appended under a condition".into()),
+            Seen { page_writes: 0, .. } => Err("no page was ever written under a condition".into()),
+            Seen { tagged: 0, .. } => Err("no condition on a tag was ever met".into()),
+            Seen { found: 0, .. } => Err("no search ever found the blob".into()),
             Seen { unknown: 0, .. } if shape.kill => Err("no kill ever interrupted a change".into()),
             _ => Ok(()),
         }
@@ -69,14 +88,28 @@ async fn create(subject: &impl Subject, container: &str) -> Result<(), String> {
 fn seen(events: &[HistoryEvent<BlobCall>]) -> Seen {
     let mut seen = Seen::default();
     for event in events {
-        match (&event.operation, &event.output) {
-            (_, None) => seen.unknown += 1,
-            (operation, Some(output)) => {
-                seen.responses += 1;
-                let is_applied = *output == Output::Applied;
-                seen.conditional += usize::from(is_applied && operation.is_conditional());
-                seen.leases += usize::from(is_applied && matches!(operation, BlobCall::Acquire { .. }));
+        let Some(output) = &event.output else {
+            seen.unknown += 1;
+            continue;
+        };
+        seen.responses += 1;
+        if *output == Output::Rejected {
+            continue;
+        }
+        match &event.operation {
+            BlobCall::Block(call) => {
+                seen.conditional += usize::from(call.is_conditional());
+                seen.leases += usize::from(matches!(call, BlockCall::Acquire { .. }));
             }
+            BlobCall::Append(AppendCall::Append { position: Some(_), .. }) => seen.appends += 1,
+            BlobCall::Page(PageCall::Write { sequence, .. }) => {
+                seen.page_writes += usize::from(*sequence != SequenceCondition::None);
+            }
+            BlobCall::Tag(call) => {
+                seen.tagged += usize::from(call.demands_tag() && *output != Output::Value(None));
+                seen.found += usize::from(*output == Output::Found(true));
+            }
+            BlobCall::Append(_) | BlobCall::Page(_) => {}
         }
     }
     seen

@@ -48,6 +48,8 @@ pub enum Act {
         version: u64,
         /// How long it is hidden from now on.
         seconds: u64,
+        /// The receipt in the response.
+        given: Option<String>,
     },
     /// Deletes a message.
     Delete {
@@ -123,10 +125,11 @@ pub fn check(events: &[QueueEvent]) -> Result<(), String> {
             .and_then(|()| stays_deleted(&life))
             .and_then(|()| one_holder(&life))
             .and_then(|()| counts_and_versions_grow(&life))
-            .and_then(|()| old_receipts_are_rejected(&life, events, &receipts, message));
+            .and_then(|()| old_receipts_are_rejected(&life, events, &receipts, message))
+            .and_then(|()| rejections_have_a_reason(&life, events, &receipts, message));
         checked.map_err(|error| format!("message {message} {error}"))?;
     }
-    Ok(())
+    first_in_first_out(events)
 }
 
 fn lives(events: &[QueueEvent]) -> BTreeMap<u64, Life<'_>> {
@@ -218,34 +221,95 @@ fn counts_and_versions_grow(life: &Life<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The moment by which each receipt had been issued.
-fn receipts(events: &[QueueEvent]) -> HashMap<&str, Duration> {
+/// The operation that has issued each receipt.
+fn receipts(events: &[QueueEvent]) -> HashMap<&str, &QueueEvent> {
     let mut given = HashMap::new();
     for event in events {
-        if let Act::Get { received, .. } = &event.act {
-            given.extend(received.iter().map(|one| (one.receipt.as_str(), event.end)));
+        match &event.act {
+            Act::Get { received, .. } => {
+                given.extend(received.iter().map(|one| (one.receipt.as_str(), event)))
+            }
+            Act::Update { given: Some(receipt), .. } => drop(given.insert(receipt.as_str(), event)),
+            _ => {}
         }
     }
     given
 }
 
+/// The receipt with which an operation changes this message.
+fn receipt_of(event: &QueueEvent, number: u64) -> Option<&str> {
+    match &event.act {
+        Act::Update { message, receipt, .. } | Act::Delete { message, receipt } if *message == number => {
+            Some(receipt)
+        }
+        _ => None,
+    }
+}
+
 fn old_receipts_are_rejected(
     life: &Life<'_>,
     events: &[QueueEvent],
-    given: &HashMap<&str, Duration>,
+    receipts: &HashMap<&str, &QueueEvent>,
     number: u64,
 ) -> Result<(), String> {
     for event in events.iter().filter(|event| event.outcome == CallOutcome::Done) {
-        let receipt = match &event.act {
-            Act::Update { message, receipt, .. } | Act::Delete { message, receipt } if *message == number => {
-                receipt
-            }
-            _ => continue,
-        };
-        let Some(given) = given.get(receipt.as_str()) else { continue };
-        let newer = life.gets.iter().any(|(get, ..)| get.start > *given && get.end < event.start);
-        if newer {
+        let giver = receipt_of(event, number).and_then(|receipt| receipts.get(receipt));
+        let Some(giver) = giver else { continue };
+        let is_between = |other: &QueueEvent| other.start > giver.end && other.end < event.start;
+        if life.gets.iter().any(|(get, ..)| is_between(get)) {
             return Err("was changed with a receipt that a later get had replaced".into());
+        }
+        let mut updates = life.updates.iter().filter(|(update, ..)| update.outcome == CallOutcome::Done);
+        if updates.any(|(update, ..)| is_between(update)) {
+            return Err("was changed with a receipt that a later update had replaced".into());
+        }
+    }
+    Ok(())
+}
+
+/// Messages of this history do not expire, so only a get, an update or a delete makes a receipt invalid.
+fn rejections_have_a_reason(
+    life: &Life<'_>,
+    events: &[QueueEvent],
+    receipts: &HashMap<&str, &QueueEvent>,
+    number: u64,
+) -> Result<(), String> {
+    for event in events.iter().filter(|event| event.outcome == CallOutcome::Rejected) {
+        let giver = receipt_of(event, number).and_then(|receipt| receipts.get(receipt));
+        let Some(giver) = giver else { continue };
+        let may_be_between = |other: &&QueueEvent| {
+            let is_other = !std::ptr::eq(*other, *giver) && !std::ptr::eq(*other, event);
+            is_other && other.outcome != CallOutcome::Rejected && {
+                other.start <= event.end && other.end >= giver.start
+            }
+        };
+        let gets = life.gets.iter().map(|(get, ..)| *get);
+        let changes = life.updates.iter().map(|(update, ..)| *update).chain(life.deletes.iter().copied());
+        // What a get without a response has received is not known.
+        let lost = events
+            .iter()
+            .filter(|other| matches!(other.act, Act::Get { .. }) && other.outcome == CallOutcome::Unknown);
+        if !gets.chain(changes).chain(lost).any(|other| may_be_between(&other)) {
+            return Err("was not changed with its newest receipt, and nothing can have replaced it".into());
+        }
+    }
+    Ok(())
+}
+
+/// Messages that were never hidden are received in the order in which they were put.
+fn first_in_first_out(events: &[QueueEvent]) -> Result<(), String> {
+    let lives = lives(events);
+    for event in events {
+        let Act::Get { received, .. } = &event.act else { continue };
+        let fresh = received.iter().filter(|one| one.dequeue_count == 1);
+        let puts: Vec<(u64, &QueueEvent)> =
+            fresh.filter_map(|one| Some((one.message, lives.get(&one.message)?.put?))).collect();
+        for (index, (first, put)) in puts.iter().enumerate() {
+            if let Some((second, _)) = puts[index + 1..].iter().find(|(_, later)| later.end < put.start) {
+                return Err(format!(
+                    "message {first} was received before message {second}, which was put earlier"
+                ));
+            }
         }
     }
     Ok(())

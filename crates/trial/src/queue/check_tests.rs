@@ -19,11 +19,16 @@ fn get(start: u64, end: u64, receipt: &str, dequeue_count: u64) -> QueueEvent {
 }
 
 fn update(start: u64, end: u64, receipt: &str, seconds: u64) -> QueueEvent {
-    event(start, end, Act::Update { message: M, receipt: receipt.to_owned(), version: 1, seconds })
+    let given = Some(format!("{receipt}+"));
+    event(start, end, Act::Update { message: M, receipt: receipt.to_owned(), version: 1, seconds, given })
 }
 
 fn delete(start: u64, end: u64, receipt: &str) -> QueueEvent {
     event(start, end, Act::Delete { message: M, receipt: receipt.to_owned() })
+}
+
+fn rejected(event: QueueEvent) -> QueueEvent {
+    QueueEvent { outcome: CallOutcome::Rejected, ..event }
 }
 
 fn unknown(event: QueueEvent) -> QueueEvent {
@@ -84,8 +89,55 @@ fn replaced_receipts_are_rejected() {
     let gets = [put(), get(2, 3, "a", 1), get(9000, 9001, "b", 2)];
     let late = delete(9002, 9003, "a");
     breaks("later get had replaced", &[&gets[..], std::slice::from_ref(&late)].concat());
-    let rejected = QueueEvent { outcome: CallOutcome::Rejected, ..late };
-    assert_eq!(check(&[&gets[..], &[rejected]].concat()), Ok(()));
+    assert_eq!(check(&[&gets[..], &[rejected(late)]].concat()), Ok(()));
+    breaks("later update had replaced", &[put(), get(2, 3, "a", 1), update(4, 5, "a", 3), delete(6, 7, "a")]);
+    assert_eq!(check(&[put(), get(2, 3, "a", 1), update(4, 5, "a", 3), delete(6, 7, "a+")]), Ok(()));
+}
+
+/// A server that rejected every receipt broke no rule.
+#[test]
+fn the_newest_receipt_is_not_rejected() {
+    let first = [put(), get(2, 3, "a", 1)];
+    let then = |more: &[QueueEvent]| check(&[&first[..], more].concat());
+    breaks("nothing can have replaced it", &[&first[..], &[rejected(delete(4, 5, "a"))]].concat());
+    breaks("nothing can have replaced it", &[&first[..], &[rejected(update(4, 5, "a", 3))]].concat());
+    let updated = [&first[..], &[update(4, 5, "a", 3), rejected(delete(6, 7, "a+"))]].concat();
+    breaks("nothing can have replaced it", &updated);
+    // Two operations that are rejected do not explain each other.
+    let both = [rejected(delete(4, 9, "a")), rejected(update(5, 8, "a", 3))];
+    breaks("nothing can have replaced it", &[&first[..], &both[..]].concat());
+    // A change that had ended before the receipt was issued does not explain it.
+    let before = [put(), get(2, 3, "a", 1), update(4, 5, "a", 0)];
+    let mut again = get(6, 7, "b", 2);
+    if let Act::Get { received, .. } = &mut again.act {
+        received[0].version = 1;
+    }
+    breaks("nothing can have replaced it", &[&before[..], &[again, rejected(delete(8, 9, "b"))]].concat());
+
+    assert_eq!(then(&[rejected(delete(4, 9, "a")), update(5, 8, "a", 3)]), Ok(()));
+    assert_eq!(then(&[rejected(delete(4, 9, "a")), delete(5, 8, "a")]), Ok(()));
+    assert_eq!(then(&[unknown(delete(4, 5, "a")), rejected(update(6, 7, "a", 3))]), Ok(()));
+    let lost = unknown(event(4, 5, Act::Get { seconds: 3, received: Vec::new() }));
+    assert_eq!(then(&[lost, rejected(delete(6, 7, "a"))]), Ok(()));
+}
+
+/// Messages that were never hidden come in the order of their puts, if these did not overlap.
+#[test]
+fn messages_are_received_in_the_order_of_their_puts() {
+    let put = |message, start, end| event(start, end, Act::Put { message });
+    let get = |counts: [u64; 2]| {
+        let received = [2, 1].into_iter().zip(counts).map(|(message, dequeue_count)| Received {
+            message,
+            version: 0,
+            receipt: format!("{message}"),
+            dequeue_count,
+        });
+        event(10, 11, Act::Get { seconds: 3, received: received.collect() })
+    };
+    breaks("which was put earlier", &[put(1, 0, 1), put(2, 2, 3), get([1, 1])]);
+    assert_eq!(check(&[put(1, 0, 3), put(2, 2, 4), get([1, 1])]), Ok(()), "the puts overlap");
+    assert_eq!(check(&[put(2, 0, 1), put(1, 2, 3), get([1, 1])]), Ok(()));
+    assert_eq!(check(&[put(1, 0, 1), put(2, 2, 3), get([1, 2])]), Ok(()), "one was hidden");
 }
 
 #[test]

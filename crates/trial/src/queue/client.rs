@@ -1,4 +1,4 @@
-//! One client of a queue's history: chooses operations, sends them, records what it saw.
+//! One client of a queue's history: chooses operations, sends them, records the responses.
 
 use lazuli_probe::{Request, Response};
 use lazuli_server::clock::Stopwatch;
@@ -126,11 +126,14 @@ impl Client {
         let version = version + 1;
         let text = text(message, version);
         let request = wire::update(&self.caller, &self.queue, &held.id, &receipt, &text, seconds);
-        let act = Act::Update { message, receipt, version, seconds };
+        let act = Act::Update { message, receipt, version, seconds, given: None };
         let (index, response) = self.send(request, act).await;
         let has_response = self.conclude(index, response.as_ref(), 204)?;
         if let Some(response) = response.filter(|response| response.status == 204) {
             let receipt = response.header("x-ms-popreceipt").ok_or("an update without a receipt")?.to_owned();
+            if let Act::Update { given, .. } = &mut self.events[index].act {
+                *given = Some(receipt.clone());
+            }
             let received = Received { version, receipt, ..held.received };
             self.held.push(Held { id: held.id, received });
         }

@@ -85,7 +85,7 @@ impl Shared {
         if self.ends.load(Ordering::SeqCst) > start {
             return Ok(());
         }
-        Err(format!("the server failed by itself: {why}"))
+        Err(format!("the server stopped unexpectedly: {why}"))
     }
 }
 
@@ -140,7 +140,7 @@ impl Link {
     }
 }
 
-/// Runs it. An error says what was lost, torn or wrong; the report says what grew.
+/// Runs the soak. An error names lost, torn or wrong data; the report names the gauges that grew.
 pub async fn run(options: &Options, mut progress: impl FnMut(&Gauge)) -> Result<SoakReport, String> {
     let mut process = Process::start(&options.binary, &options.location)?;
     table::history::prepare(&process, table::soak::TABLE).await?;

@@ -2,25 +2,33 @@
 
 use lazuli_trial::blob::{Seen, run};
 use lazuli_trial::linear::HistorySize;
-use lazuli_trial::subject::Durable;
+use lazuli_trial::subject::{Durable, InMemory, Subject};
 
 use crate::runtime;
 
 const HISTORIES: u64 = 8;
 
-/// BL-02, BL-08, LS-02, LS-05: conditional writes and leases have an order that explains what every client saw.
-#[test]
-fn what_clients_saw_of_blobs_has_an_order() {
-    runtime().block_on(async {
-        let mut subject = Durable::start().await.expect("the server starts");
-        let shape = HistorySize { clients: 5, operations: 30, kill: false };
-        let mut total = Seen::default();
-        for seed in 0..HISTORIES {
-            match run(&mut subject, seed, shape).await {
-                Ok(seen) => total.add(seen),
-                Err(message) => panic!("{message}"),
-            }
+async fn check(mut subject: impl Subject) {
+    let shape = HistorySize { clients: 5, operations: 30, kill: false };
+    let mut total = Seen::default();
+    for seed in 0..HISTORIES {
+        match run(&mut subject, seed, shape).await {
+            Ok(seen) => total.add(seen),
+            Err(message) => panic!("{message}"),
         }
-        total.shows_something(shape).expect("something happens");
-    });
+    }
+    total.shows_something(shape).expect("something happens");
+}
+
+/// BL-02, BL-08, LS-02, LS-05: conditional writes, leases, appends, page writes and tags have an order that explains all
+/// responses.
+#[test]
+fn what_clients_saw_of_blobs_in_memory_has_an_order() {
+    runtime().block_on(async { check(InMemory::start().await.expect("the server starts")).await });
+}
+
+/// BL-02, BL-08, LS-02, LS-05: the same in the store.
+#[test]
+fn what_clients_saw_of_blobs_in_the_store_has_an_order() {
+    runtime().block_on(async { check(Durable::start().await.expect("the server starts")).await });
 }

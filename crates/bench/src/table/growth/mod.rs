@@ -110,15 +110,23 @@ pub struct GrowthPoint {
     pub memory_bytes: u64,
 }
 
+/// Progress of a run.
+pub enum GrowthEvent<'a> {
+    /// The next step begins, or one has something to say.
+    Step(&'a str),
+    /// A measurement is finished: its row below [`Growth::heading`].
+    Finished(&'a str),
+}
+
 /// Measures each operation at each size of each axis. The long form goes to ten million entities.
 pub async fn run(
     options: &Options,
     axes: &[Axis],
     is_long: bool,
-    mut progress: impl FnMut(&str),
+    mut report_event: impl FnMut(GrowthEvent<'_>),
 ) -> Result<Growth, String> {
     let folder = options.folder()?;
-    let mut points = Vec::new();
+    let mut growth = Growth::new(options);
     for &axis in axes {
         let mut started: Option<Process> = None;
         let mut loaded = 0;
@@ -133,25 +141,26 @@ pub async fn run(
                 }
             };
             let layout = axis.layout(size);
-            progress(&format!("{size} {axis}: loading"));
+            report_event(GrowthEvent::Step(&format!("{size} {axis}: loading")));
             load(&process, layout, loaded).await?;
             loaded = layout.entities;
             for operation in GrowthOperation::ALL {
                 // Not for writes: the background work that they cause is part of their cost.
                 if !operation.is_write() && !process.rests().await {
-                    progress(&format!(
+                    report_event(GrowthEvent::Step(&format!(
                         "{size} {axis}: the server does not become idle; its background work is measured too"
-                    ));
+                    )));
                 }
-                progress(&format!("{size} {axis}: {}", operation.name()));
+                report_event(GrowthEvent::Step(&format!("{size} {axis}: {}", operation.name())));
                 measure(&process, layout, operation, options.slice / WARM_SHARE, options).await?;
                 let sample = measure(&process, layout, operation, options.slice, options).await?;
-                points.push(point(&sample, axis, size, operation));
+                let row = growth.add(point(&sample, axis, size, operation));
+                report_event(GrowthEvent::Finished(&row));
             }
             started = Some(process);
         }
     }
-    Ok(Growth { points, slice_seconds: options.slice.as_secs_f64(), connections: options.connections })
+    Ok(growth)
 }
 
 /// Creates the tables, and the entities from `first` on.

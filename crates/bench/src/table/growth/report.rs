@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::{Axis, GrowthOperation, GrowthPoint};
+use crate::Options;
 use crate::page::{self, ChartBar};
 use crate::session::now;
 
@@ -17,11 +18,23 @@ const GROWTH_MAX: f64 = 1.3;
 pub struct Growth {
     /// The measurements, those of one axis and one size together.
     pub points: Vec<GrowthPoint>,
-    pub(super) slice_seconds: f64,
-    pub(super) connections: usize,
+    slice_seconds: f64,
+    connections: usize,
+    cache_mib: u64,
+    memory_bytes_max: u64,
 }
 
 impl Growth {
+    pub(super) fn new(options: &Options) -> Self {
+        Self {
+            points: Vec::new(),
+            slice_seconds: options.slice.as_secs_f64(),
+            connections: options.connections,
+            cache_mib: options.cache_mib,
+            memory_bytes_max: options.memory_bytes_max(),
+        }
+    }
+
     /// The measurements of an operation along an axis, by size.
     fn line(&self, axis: Axis, operation: GrowthOperation) -> Vec<&GrowthPoint> {
         self.points.iter().filter(|point| point.axis == axis && point.operation == operation).collect()
@@ -34,12 +47,12 @@ impl Growth {
             .filter(|(_, _, line)| !line.is_empty())
     }
 
-    /// For people: the cost at each size, and by how much it is more than at the smallest.
-    pub fn text(&self) -> String {
-        let mut out = format!(
-            "{} connections, entities of 1 KB, slices of {} s, {}\n\n{:<12} {:>10} {:<11} {:>11} {:>9} {:>9} {:>9} {:>7} {:>7}\n",
-            self.connections,
-            self.slice_seconds,
+    /// The head of the table of measurements, for people.
+    pub fn heading(options: &Options) -> String {
+        format!(
+            "{} connections, entities of 1 KB, slices of {} s, {}\n\n{:<12} {:>10} {:<11} {:>11} {:>9} {:>9} {:>9} {:>7} {:>7}",
+            options.connections,
+            options.slice.as_secs_f64(),
             now(),
             "growing",
             "size",
@@ -50,25 +63,26 @@ impl Growth {
             "cpu us/op",
             "x first",
             "MB"
+        )
+    }
+
+    /// Adds a measurement; returns its row of the table. The row has its cost compared with that at the smallest size.
+    pub(super) fn add(&mut self, point: GrowthPoint) -> String {
+        let first = self.line(point.axis, point.operation).first().map_or(1.0, |first| times(&point, first));
+        let row = format!(
+            "{:<12} {:>10} {:<11} {:>11.0} {:>9} {:>9} {:>9.1} {:>7.2} {:>7.0}",
+            point.axis.to_string(),
+            point.size,
+            point.operation.name(),
+            point.rate,
+            point.p50_micros,
+            point.p99_micros,
+            point.cpu_micros,
+            first,
+            point.memory_bytes as f64 / 1e6
         );
-        for (axis, operation, line) in self.lines() {
-            for point in &line {
-                let _ = writeln!(
-                    out,
-                    "{:<12} {:>10} {:<11} {:>11.0} {:>9} {:>9} {:>9.1} {:>7.2} {:>7.0}",
-                    axis.to_string(),
-                    point.size,
-                    operation.name(),
-                    point.rate,
-                    point.p50_micros,
-                    point.p99_micros,
-                    point.cpu_micros,
-                    times(point, line[0]),
-                    point.memory_bytes as f64 / 1e6
-                );
-            }
-        }
-        out
+        self.points.push(point);
+        row
     }
 
     /// For programs.
@@ -93,7 +107,7 @@ impl Growth {
         })
     }
 
-    /// The costs at the largest size compared with those at 10⁴, where the caches hold everything.
+    /// The costs at the largest size compared with those at 10⁴, where the caches hold everything, and the memory.
     pub fn goals(&self) -> String {
         let mut out = String::new();
         for (operation, ratio) in self.grown() {
@@ -104,7 +118,21 @@ impl Growth {
                 if ratio <= GROWTH_MAX { "met" } else { "missed" }
             );
         }
-        out
+        out + &self.memory()
+    }
+
+    /// The most memory that the server had after an operation, compared with its limit.
+    fn memory(&self) -> String {
+        let Some(bytes) = self.points.iter().map(|point| point.memory_bytes).max() else {
+            return String::new();
+        };
+        format!(
+            "memory: at most {:.0} MB; goal: 1.25 times the caches of {} MiB plus 64 MB: {:.0} MB, {}",
+            bytes as f64 / 1e6,
+            self.cache_mib,
+            self.memory_bytes_max as f64 / 1e6,
+            if bytes <= self.memory_bytes_max { "met" } else { "missed" }
+        )
     }
 
     fn grown(&self) -> impl Iterator<Item = (GrowthOperation, f64)> {
@@ -133,6 +161,7 @@ impl Growth {
         if !body.is_empty() {
             body += "</table></div>";
         }
+        let _ = write!(body, "<p>{}</p>", self.memory());
         for (axis, operation, line) in self.lines() {
             let labels: Vec<String> = line.iter().map(|point| page::number(point.size as f64)).collect();
             let bars: Vec<ChartBar<'_>> = line
@@ -191,14 +220,17 @@ mod tests {
         }
     }
 
+    /// A run with these points, and with a limit of 100 bytes of memory.
+    fn growth(points: Vec<GrowthPoint>) -> Growth {
+        Growth { points, slice_seconds: 1.0, connections: 1, cache_mib: 0, memory_bytes_max: 100 }
+    }
+
     #[test]
     fn every_form_tells_every_point() {
-        let growth = Growth {
-            points: vec![point(1000, 10.0), point(10_000, 15.0)],
-            slice_seconds: 1.0,
-            connections: 1,
-        };
-        assert!(growth.text().contains("10000 get") && growth.text().contains("1.50"), "{}", growth.text());
+        let mut growth = growth(Vec::new());
+        let rows = [growth.add(point(1000, 10.0)), growth.add(point(10_000, 15.0))];
+        assert!(rows[0].contains("1000 get") && rows[0].contains("1.00"), "{rows:?}");
+        assert!(rows[1].contains("10000 get") && rows[1].contains("1.50"), "{rows:?}");
         assert_eq!(growth.json()["points"][1]["size"], 10_000);
         let page = growth.html();
         assert!(page.contains("get by entities") && page.contains("15.0 µs"), "{page}");
@@ -206,14 +238,18 @@ mod tests {
 
     #[test]
     fn costs_are_compared_with_those_at_ten_thousand() {
-        let mut growth = Growth {
-            points: vec![point(1_000, 5.0), point(10_000, 10.0), point(1_000_000, 14.0)],
-            slice_seconds: 1.0,
-            connections: 1,
-        };
+        let mut growth = growth(vec![point(1_000, 5.0), point(10_000, 10.0), point(1_000_000, 14.0)]);
         assert!(growth.goals().contains("1.40; goal: at most 1.3, missed"), "{}", growth.goals());
         assert!(growth.html().contains("1.40 times"));
         growth.points.truncate(2);
-        assert_eq!(growth.goals(), "");
+        assert!(!growth.goals().contains("goal: at most"), "{}", growth.goals());
+    }
+
+    #[test]
+    fn the_most_memory_is_compared_with_its_limit() {
+        let mut growth = growth(vec![point(1_000, 5.0), point(10_000, 10.0)]);
+        assert!(growth.goals().ends_with("met") && growth.html().contains("met</p>"), "{}", growth.goals());
+        growth.points[0].memory_bytes = 101;
+        assert!(growth.goals().ends_with("missed"), "{}", growth.goals());
     }
 }

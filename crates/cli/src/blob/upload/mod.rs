@@ -22,6 +22,7 @@ use lazuli_protocol::xml::write::{document, leaf, nest};
 pub use typed::PIECE_BYTES;
 
 use super::files::{content_type, md5, md5_of_file};
+use super::parts::is_reserved;
 use super::path::BlobPath;
 use super::pool::{Tally, each};
 use super::{WORKERS_MAX, report};
@@ -36,8 +37,8 @@ const BLOCKS_MAX: u64 = 50_000;
 
 /// Upload a file, a directory, or standard input
 ///
-/// Directories are uploaded with everything below them; the names of the blobs are the paths of the files. Blobs that have the
-/// same content already are left alone, and large files continue with the blocks that are missing, so an interrupted upload
+/// Directories are uploaded with everything below them; the names of the blobs are the paths of the files. Blobs that already have
+/// the same content are skipped, and large files continue with the blocks that are missing, so an interrupted upload
 /// can be started again. Every request and every blob carries an MD5, which the server verifies.
 #[derive(Args)]
 #[command(after_help = format!("\
@@ -81,7 +82,7 @@ pub struct Upload {
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=WORKERS_MAX))]
     connections: u8,
 
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(short, long)]
     quiet: bool,
 
@@ -159,6 +160,10 @@ impl Upload {
             for entry in std::fs::read_dir(&directory).map_err(|error| at(&directory, &error))? {
                 let file = entry?.path();
                 let name = file.file_name().and_then(|name| name.to_str()).ok_or_else(|| not_utf8(&file))?;
+                if is_reserved(name) {
+                    // Incomplete downloads.
+                    continue;
+                }
                 let name = format!("{prefix}{name}");
                 let link = std::fs::symlink_metadata(&file).map_err(|error| at(&file, &error))?;
                 let metadata = std::fs::metadata(&file).map_err(|error| at(&file, &error))?;
@@ -323,7 +328,7 @@ impl Upload {
         match self.kind {
             BlobType::Block => {}
             BlobType::Append => return self.append_input(session, path, tally),
-            BlobType::Page => return Err("a page blob needs a file, whose size is known".to_owned().into()),
+            BlobType::Page => return Err("a page blob cannot be uploaded from standard input, since its size must be known; pass a file".to_owned().into()),
         }
         let mut input = std::io::stdin().lock();
         let mut ids = Vec::new();
@@ -401,7 +406,7 @@ fn exists(fault: &Fault, source: &Source<'_>) -> crate::fault::Rejected {
         request_id: String::new(),
     });
     error.message = format!(
-        "{} exists with other content than {}; --overwrite replaces it",
+        "{} exists with different content than {}; pass --overwrite to replace it",
         source.path,
         source.file.display()
     );

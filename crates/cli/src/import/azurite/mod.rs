@@ -36,13 +36,13 @@ pub struct FromAzurite<'a> {
     pub account: Option<&'a str>,
     /// Keep the Timestamps of entities.
     pub keep_timestamp: bool,
-    /// Print nothing but errors.
+    /// Print errors only.
     pub quiet: bool,
     /// Where the data goes.
     pub target: &'a Target,
 }
 
-/// What was imported, and what was not.
+/// Counts of imported and skipped resources.
 #[derive(Default)]
 struct Report {
     tables: u64,
@@ -87,8 +87,8 @@ impl Report {
         );
         for (number, one, several, what) in [
             (self.blocks, "uncommitted block", "uncommitted blocks", "imported"),
-            (self.expired, "expired message", "expired messages", "left out"),
-            (self.leases, "lease", "leases", "left out: acquire again what is needed"),
+            (self.expired, "expired message", "expired messages", "not imported"),
+            (self.leases, "lease", "leases", "not imported; acquire them again if needed"),
             (self.problems, "problem", "problems", "printed above; everything else was imported"),
         ] {
             if number > 0 {
@@ -103,7 +103,7 @@ impl FromAzurite<'_> {
     pub fn run(&self) -> Result<ExitCode, String> {
         if self.keep_timestamp && !self.target.is_direct() {
             return usage(
-                "over the wire the service sets the Timestamp: --keep-timestamp needs --location DIR",
+                "--keep-timestamp needs --location DIR: over the wire, the service sets the Timestamp",
             );
         }
         let account = self.account()?;

@@ -12,7 +12,7 @@ use super::extents::{Extents, Part};
 use super::{FromAzurite, Report, account_of, loki, metadata, policies, text};
 use crate::fault::Fault;
 use crate::message::put_call;
-use crate::progress::Progress;
+use crate::progress::{Progress, plural};
 use crate::storage::{Session, Storage, StorageRequest};
 
 /// The longest content of a message.
@@ -86,7 +86,8 @@ fn create_all(
                 Ok(count) => report.problem(
                     &format!("queue {name}"),
                     Fault::Message(format!(
-                        "it already has {count} messages; clear it to import those of Azurite"
+                        "it already has {count} {}; clear it to import those of Azurite",
+                        plural(count, "message", "messages")
                     )),
                 )?,
                 Err(fault) => report.problem(&format!("queue {name}"), fault)?,

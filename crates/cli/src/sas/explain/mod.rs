@@ -23,18 +23,18 @@ Examples:
       \"$(lazuli sas table people --permissions r --account shop --key BASE64KEY | head -1)\"
 
 The signature itself is checked with --key, and for the development account with its public key. A
-token alone does not say which account it is for: then it can only be told whether the development
-account has signed it. The exit code is 1 if the token would be rejected.")]
+token alone does not name its account; without --account, only signatures of the development account
+can be checked. The exit code is 1 if the token would be rejected.")]
 pub struct Explain {
     /// The signature, alone or in a URL
     token: String,
 
-    /// Account it is for [default: the one in the URL, or that of the environment variable
+    /// Account of the signature [default: the one in the URL, or that of the environment variable
     /// AZURE_STORAGE_CONNECTION_STRING; with --key, the development account]
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
 
-    /// Key to check the signature with [default: that of the variable, if it is of this account]
+    /// Key to check the signature with [default: the key in the environment variable, if it is for this account]
     #[arg(long, value_name = "BASE64")]
     key: Option<String>,
 
@@ -209,7 +209,7 @@ fn table(out: &mut Explanation, token: &Token, account: &str) {
         out.say(
             "policy",
             format!(
-                "'{}' of the table has the other terms; removing it invalidates this signature",
+                "'{}' of the table sets the other fields; removing it invalidates this signature",
                 token.si
             ),
         );
@@ -219,7 +219,7 @@ fn table(out: &mut Explanation, token: &Token, account: &str) {
         Some(_) if token.sp.is_empty() && token.si.is_empty() => {
             out.reject("it allows nothing: it has neither permissions (sp) nor a stored policy (si)");
         }
-        Some(_) if token.sp.is_empty() => out.say("allows", "what the policy says"),
+        Some(_) if token.sp.is_empty() => out.say("allows", "as the policy states"),
         Some(letters) => out.say("allows", entity_rights(letters)),
     }
     range(out, token);
@@ -301,7 +301,7 @@ fn times(out: &mut Explanation, token: &Token, now: DateTime) {
         }
     }
     match (parse_time(&token.se), token.se.is_empty()) {
-        (_, true) if !token.si.is_empty() => out.say("ends", "when the policy says"),
+        (_, true) if !token.si.is_empty() => out.say("ends", "as the policy states"),
         (_, true) => out.reject("it has neither an expiry time (se) nor a stored policy (si)"),
         (None, _) => out.reject(format!("se='{}' is not a time", token.se)),
         (Some(end), _) if now > end => {

@@ -53,7 +53,7 @@ fn tables() {
     );
     check(
         "sv=2019-02-02&tn=people&si=readers",
-        &[("allows", "what the policy says"), ("ends", "when the policy says")],
+        &[("allows", "as the policy states"), ("ends", "as the policy states")],
         &[],
     );
     check("sv=2019-02-02&tn=people&sp=d&se=2099-01-01&epk=b", &[("only", "up to partition 'b'")], &[]);

@@ -71,8 +71,16 @@ fn explain_prints_a_description() {
     assert_eq!(
         rows.explain().to_string(),
         "table Fake\non the server:\n  filter Rest eq 3\nin the client, holding at most 100000 rows:\n  order by N descending\n  \
-         take 2\n  (every row that matches is read before the first one is returned)\n1 requests, 7 rows received; the server read 50 rows (table)\n"
+         take 2\n  (every row that matches is read before the first one is returned)\n1 request, 7 rows received; the server read 50 rows (table)\n"
     );
+}
+
+/// One request, one row, one row read: no plural.
+#[test]
+fn a_cost_of_one_is_singular() {
+    let one = Ran { requests: 1, rows_received: 1, rows_read: Some(1), reading: Some("point".to_owned()) };
+    assert_eq!(one.to_string(), "1 request, 1 row received; the server read 1 row (point)");
+    assert_eq!(Ran::default().to_string(), "0 requests, 0 rows received");
 }
 
 /// LA-23, PG-17: `$top` is as large as needed, and pages have the requested size.

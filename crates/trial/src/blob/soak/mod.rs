@@ -1,6 +1,7 @@
 //! A worker of a soak that owns a container: every blob has the content that was written last, byte by byte.
 
 mod model;
+mod special;
 
 use std::collections::VecDeque;
 
@@ -10,6 +11,7 @@ use lazuli_probe::{Request, Response};
 use crate::random::Random;
 use crate::soak::{Link, Shared};
 use model::{Change, Known, SoakBlob};
+use special::Special;
 
 /// Blobs of a container: the data is bounded, so nothing has a reason to grow.
 const BLOBS: usize = 40;
@@ -19,6 +21,8 @@ const SMALL_BYTES_MAX: u64 = 20_000;
 const LARGE_BYTES: u64 = 300_000;
 /// Steps of a blob that are remembered.
 const STEPS_MAX: usize = 12;
+/// Share of the requests that are about append blobs, page blobs and tags.
+const SPECIAL_PERCENT: usize = 35;
 /// Bytes of a block.
 const BLOCK_BYTES: usize = 64 * 1024;
 
@@ -38,15 +42,18 @@ pub(crate) struct Worker {
     link: Link,
     written: u64,
     blobs: Vec<SoakBlob>,
+    special: Special,
     /// The last steps of each blob, for the report of a failure.
     steps: Vec<VecDeque<String>>,
 }
 
 impl Worker {
-    pub(crate) fn new(index: usize, random: Random, shared: Shared) -> Self {
+    pub(crate) fn new(index: usize, mut random: Random, shared: Shared) -> Self {
         let link = Link::new(Service::Blob, shared);
+        let container = format!("soak{index}");
         Self {
-            container: format!("soak{index}"),
+            special: Special::new(container.clone(), random.fork()),
+            container,
             random,
             link,
             written: 0,
@@ -58,6 +65,10 @@ impl Worker {
     pub(crate) async fn run(mut self) -> Result<(), String> {
         while !self.create().await? {}
         while !self.link.is_over() {
+            if self.random.chance(SPECIAL_PERCENT) {
+                self.special.step(&mut self.link).await?;
+                continue;
+            }
             let blob = self.random.below(BLOBS);
             match self.random.below(20) {
                 0..8 => self.put(blob).await?,
@@ -70,7 +81,7 @@ impl Worker {
         for blob in 0..BLOBS {
             self.check(blob).await?;
         }
-        Ok(())
+        self.special.check(&mut self.link).await
     }
 
     async fn create(&mut self) -> Result<bool, String> {
@@ -108,7 +119,7 @@ impl Worker {
         self.change(blob, Change::Delete, request).await.map(drop)
     }
 
-    /// Sends a change. If its response is lost, a read tells what became of it. `false` then.
+    /// Sends a change. If its response is lost, a read determines its outcome; then it returns `false`.
     async fn change(&mut self, blob: usize, change: Change, request: Request) -> Result<bool, String> {
         let sent = self.link.send(request).await?;
         let status = sent.as_ref().map(|response| response.status);

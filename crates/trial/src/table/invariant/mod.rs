@@ -1,7 +1,8 @@
 //! Workloads whose data has a property that must hold at every moment.
 //!
-//! Writers change several rows of one partition in transactions, with the ETags of what they read; readers look at the
-//! whole partition all the time. What a reader sees must have the property: always, also right after a kill.
+//! Writers change several rows of one partition in transactions, with the ETags of the rows that they read; readers
+//! look at the whole partition all the time. What a reader sees must have the property: always, also right after a
+//! kill.
 
 mod bank;
 mod ring;
@@ -72,7 +73,7 @@ pub struct Done {
     pub reads: usize,
 }
 
-/// Runs a workload on a partition of its own; an error says what a reader saw.
+/// Runs a workload on its own partition; an error describes the state that a reader saw.
 pub async fn run<I: Invariant>(
     subject: &mut impl Subject,
     _: I,
@@ -197,7 +198,7 @@ impl Stop {
         if self.may_be_lost.load(Ordering::SeqCst) || self.is_now() {
             return Ok(());
         }
-        Err(format!("the server went away by itself: {why}"))
+        Err(format!("the server stopped unexpectedly: {why}"))
     }
 }
 

@@ -4,6 +4,8 @@
 //! Test tools start Azurite with its command line and wait for its ready lines. So these names, as the name of the program or
 //! as the first argument, become `lazuli serve` with Azurite's defaults, and the ready lines are Azurite's.
 
+mod help;
+
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -55,17 +57,47 @@ impl Program {
         }
     }
 
-    /// The directory of the store: in the location, which is the current directory by default.
-    pub fn store(self, location: Option<&Path>) -> PathBuf {
-        location.unwrap_or(Path::new(".")).join(STORE)
+    /// Does the program have this service?
+    fn serves(self, service: Service) -> bool {
+        self.service().is_none_or(|only| only == service)
     }
 
-    /// A notice for a location with data of Azurite but no store yet: nothing would tell its user that the data is not served.
+    /// The directory of the store: in the location, which is the current directory by default.
+    ///
+    /// Programs with one service have stores of their own: as with Azurite, they run in one location at the same time, and only
+    /// one process can open a store. A store of all services that is there already is used, because it may have their data.
+    pub fn store(self, location: Option<&Path>) -> PathBuf {
+        let location = location.unwrap_or(Path::new("."));
+        let of_all = location.join(STORE);
+        match self.service().map(|service| own_store(location, service)) {
+            Some(own) if own.exists() || !of_all.exists() => own,
+            _ => of_all,
+        }
+    }
+
+    /// The name of a new store in the location.
+    fn subdirectory(self) -> String {
+        self.service().map_or(STORE.to_owned(), own_name)
+    }
+
+    /// A notice for a location with data that is not served, of Azurite or of programs with one service, if there is no store yet.
     pub fn unserved(self, location: Option<&Path>) -> Option<String> {
         let (location, store) = (location.unwrap_or(Path::new(".")), self.store(location));
-        let has_data = Service::ALL.iter().any(|service| database(location, *service).exists());
-        (has_data && !store.exists()).then(|| {
-            let (from, to) = (location.display(), store.display());
+        if store.exists() {
+            return None;
+        }
+        let (from, to) = (location.display(), store.display());
+        let own = |service: &Service| self.service().is_none() && own_store(location, *service).exists();
+        if let Some(service) = Service::ALL.iter().find(|service| own(service)) {
+            let (label, own) = (service.label(), own_store(location, *service));
+            return Some(format!(
+                "the data of azurite-{label} in {} is not served; to use it, run azurite-{label}",
+                own.display()
+            ));
+        }
+        let has_data =
+            Service::ALL.iter().any(|service| self.serves(*service) && database(location, *service).exists());
+        has_data.then(|| {
             format!(
                 "the data of Azurite in {from} is not served; to copy it, stop this server and run lazuli import --from-azurite \
                  {from} --location {to}"
@@ -91,6 +123,15 @@ impl Program {
             ),
         }
     }
+}
+
+/// The store of a program with one service.
+fn own_store(location: &Path, service: Service) -> PathBuf {
+    location.join(own_name(service))
+}
+
+fn own_name(service: Service) -> String {
+    format!("{STORE}-{}", service.label())
 }
 
 /// The database of a service in Azurite's location.
@@ -125,8 +166,17 @@ const OPTIONS: [&str; 12] = [
     "extentMemoryLimit",
 ];
 
+/// What a command line of Azurite leads to, if not to a server.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unserved {
+    /// Print this.
+    Help(String),
+    /// It is wrong.
+    Mistake(String),
+}
+
 /// Turns a command line of Azurite into one of `lazuli serve`; any other stays as it is.
-pub fn translated(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+pub fn translated(args: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, Unserved> {
     let mut args: Vec<OsString> = args.collect();
     let by_name = args.first().and_then(|path| Program::named(Path::new(path).file_name()?));
     let by_argument = args.get(1).and_then(|name| Program::named(name));
@@ -134,23 +184,31 @@ pub fn translated(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
         // `azurite azurite-blob` is how containers of Azurite start one service.
         (_, Some(program)) => (program, 2),
         (Some(program), None) => (program, 1),
-        (None, None) => return args,
+        (None, None) => return Ok(args),
     };
     let rest = args.split_off(start);
-    let is_about =
-        |flag: &OsString| ["--help", "-h", "--version", "-V", "-v"].iter().any(|about| flag == about);
     let is_command = |name: &str| rest.first().is_some_and(|word| word == name);
     if is_command("version") || rest.iter().any(|flag| flag == "--version" || flag == "-v" || flag == "-V") {
-        return vec!["lazuli".into(), "--version".into()];
+        return Ok(vec!["lazuli".into(), "--version".into()]);
+    }
+    if is_command("help") || rest.iter().any(|flag| flag == "--help" || flag == "-h") {
+        return Err(Unserved::Help(help::text(program)));
     }
     let mut serve: Vec<OsString> = vec!["lazuli".into(), "serve".into()];
-    if is_command("help") || rest.iter().any(is_about) {
-        serve.push("--help".into());
-        return serve;
-    }
     serve.extend([format!("--{FLAG}").into(), OsString::from(program.name())]);
-    serve.extend(regular(rest));
-    serve
+    let flags = regular(rest);
+    let names = |flag: &OsString, names: [&str; 2]| {
+        let text = flag.to_string_lossy();
+        names.contains(&text.split_once('=').map_or(&*text, |(name, _)| name))
+    };
+    // Only on the command line: a variable that names a location, as in the container image, is a default.
+    let is_in_memory = flags.iter().any(|flag| flag == "--inMemoryPersistence");
+    if is_in_memory && flags.iter().any(|flag| names(flag, ["-l", "--location"])) {
+        let text = "the --inMemoryPersistence option is not supported when the --location option is set";
+        return Err(Unserved::Mistake(text.into()));
+    }
+    serve.extend(flags);
+    Ok(serve)
 }
 
 /// The same flags in a form that has one meaning only. Azurite takes a word after any flag for its value, and ignores words
@@ -187,7 +245,7 @@ mod tests {
     use super::*;
 
     fn line(args: &str) -> String {
-        let args = translated(args.split(' ').map(OsString::from));
+        let args = translated(args.split(' ').map(OsString::from)).unwrap();
         args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
     }
 
@@ -207,8 +265,6 @@ mod tests {
             ),
             ("azurite --version", "lazuli --version"),
             ("azurite version", "lazuli --version"),
-            ("azurite-queue --help", "lazuli serve --help"),
-            ("azurite help", "lazuli serve --help"),
             ("azurite --silent true -L --loose", "lazuli serve --azurite-program azurite --silent --loose"),
             (
                 "azurite --silent=true --blobPort=0 --debug x.log",
@@ -226,6 +282,37 @@ mod tests {
         ] {
             assert_eq!(line(given), expected);
         }
+    }
+
+    #[test]
+    fn some_command_lines_start_no_server() {
+        let unserved = |args: &str| translated(args.split(' ').map(OsString::from)).unwrap_err();
+        for help in ["azurite-queue --help", "azurite-queue help", "lazuli azurite-queue -s -h"] {
+            assert_eq!(unserved(help), Unserved::Help(help::text(Program::AzuriteQueue)));
+        }
+        for mistake in ["azurite --inMemoryPersistence -l x", "azurite --location=x --inMemoryPersistence"] {
+            assert!(matches!(unserved(mistake), Unserved::Mistake(_)), "{mistake}");
+        }
+    }
+
+    #[test]
+    fn programs_with_one_service_share_a_location() {
+        let location = tempfile::tempdir().unwrap();
+        let store = |program: Program| program.store(Some(location.path()));
+        assert_ne!(store(Program::AzuriteQueue), store(Program::AzuriteTable));
+        // The queues of `azurite` stay where they are.
+        std::fs::create_dir(location.path().join(STORE)).unwrap();
+        assert_eq!(store(Program::AzuriteQueue), store(Program::Azurite));
+        assert_eq!(Program::AzuriteQueue.unserved(Some(location.path())), None);
+    }
+
+    #[test]
+    fn a_store_of_one_service_is_reported_by_azurite() {
+        let location = tempfile::tempdir().unwrap();
+        std::fs::create_dir(location.path().join("lazuli-data-queue")).unwrap();
+        let notice = Program::Azurite.unserved(Some(location.path())).unwrap();
+        assert!(notice.contains("run azurite-queue"), "{notice}");
+        assert_eq!(Program::AzuriteQueue.unserved(Some(location.path())), None);
     }
 
     #[test]

@@ -1,24 +1,13 @@
-//! The operations of a history, and what each does to a few blobs.
+//! Block blobs that are written, read and deleted as a whole, with conditions and leases.
 
-use crate::linear;
+use super::{BlobCondition, Output, holds};
 
 /// Blobs that histories work on.
 pub const BLOBS: usize = 3;
 
-/// The state that a blob must have for a write to be applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlobCondition {
-    /// Anything.
-    None,
-    /// If-Match with the ETag of this value. Every value is written at most once in a history.
-    Is(u32),
-    /// If-None-Match: *
-    Absent,
-}
-
-/// What a client asks for.
+/// What a client asks for of a block blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BlobCall {
+pub enum BlockCall {
     /// Reads a blob.
     Get {
         /// Which one.
@@ -65,17 +54,6 @@ pub enum BlobCall {
     },
 }
 
-/// What a client sees.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// The value of the blob.
-    Value(Option<u32>),
-    /// The change was applied.
-    Applied,
-    /// 404, 409 or 412: nothing changed.
-    Rejected,
-}
-
 /// The lease of a blob.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ModelLease {
@@ -105,11 +83,11 @@ pub struct Blob {
     lease: ModelLease,
 }
 
-impl BlobCall {
+impl BlockCall {
     /// Does it name a condition?
     pub fn is_conditional(&self) -> bool {
         match self {
-            BlobCall::Put { condition, .. } | BlobCall::Delete { condition, .. } => {
+            BlockCall::Put { condition, .. } | BlockCall::Delete { condition, .. } => {
                 *condition != BlobCondition::None
             }
             _ => false,
@@ -119,55 +97,55 @@ impl BlobCall {
     /// Which blob it is about.
     pub fn blob(&self) -> usize {
         match *self {
-            BlobCall::Get { blob }
-            | BlobCall::Put { blob, .. }
-            | BlobCall::Delete { blob, .. }
-            | BlobCall::Acquire { blob, .. }
-            | BlobCall::Release { blob, .. }
-            | BlobCall::Break { blob } => blob,
+            BlockCall::Get { blob }
+            | BlockCall::Put { blob, .. }
+            | BlockCall::Delete { blob, .. }
+            | BlockCall::Acquire { blob, .. }
+            | BlockCall::Release { blob, .. }
+            | BlockCall::Break { blob } => blob,
         }
+    }
+
+    /// The blob afterwards, and the response that the server must give.
+    pub fn apply(&self, blob: Blob) -> (Blob, Output) {
+        if let BlockCall::Get { .. } = self {
+            return (blob, Output::Value(blob.value));
+        }
+        self.change(blob).map_or((blob, Output::Rejected), |changed| (changed, Output::Applied))
     }
 
     /// The blob after a change; `None` if the change is rejected.
     fn change(&self, blob: Blob) -> Option<Blob> {
         match *self {
-            BlobCall::Get { .. } => Some(blob),
-            BlobCall::Put { value, condition, lease, .. } => {
+            BlockCall::Get { .. } => Some(blob),
+            BlockCall::Put { value, condition, lease, .. } => {
                 // The lease is checked first, and its holder may create over what exists: Azure does the same.
                 let is_holder = matches!(blob.lease, ModelLease::Held(id) if lease == Some(id));
                 let may_create = condition == BlobCondition::Absent && is_holder;
                 ((may_create || holds(condition, blob.value)) && permits(&blob, lease))
                     .then_some(Blob { value: Some(value), lease: blob.lease.written() })
             }
-            BlobCall::Delete { condition, lease, .. } => {
+            BlockCall::Delete { condition, lease, .. } => {
                 (blob.value.is_some() && holds(condition, blob.value) && permits(&blob, lease))
                     .then(Blob::default)
             }
-            BlobCall::Acquire { id, .. } => {
+            BlockCall::Acquire { id, .. } => {
                 let is_free = matches!(blob.lease, ModelLease::Free | ModelLease::Broken(_))
                     || blob.lease == ModelLease::Held(id);
                 (blob.value.is_some() && is_free).then_some(Blob { lease: ModelLease::Held(id), ..blob })
             }
-            BlobCall::Release { id, .. } => {
+            BlockCall::Release { id, .. } => {
                 let is_own =
                     matches!(blob.lease, ModelLease::Held(held) | ModelLease::Broken(held) if held == id);
                 (blob.value.is_some() && is_own).then_some(Blob { lease: ModelLease::Free, ..blob })
             }
-            BlobCall::Break { .. } => match (blob.value, blob.lease) {
+            BlockCall::Break { .. } => match (blob.value, blob.lease) {
                 (Some(_), ModelLease::Held(id) | ModelLease::Broken(id)) => {
                     Some(Blob { lease: ModelLease::Broken(id), ..blob })
                 }
                 _ => None,
             },
         }
-    }
-}
-
-fn holds(condition: BlobCondition, value: Option<u32>) -> bool {
-    match condition {
-        BlobCondition::None => true,
-        BlobCondition::Is(expected) => value == Some(expected),
-        BlobCondition::Absent => value.is_none(),
     }
 }
 
@@ -179,40 +157,17 @@ fn permits(blob: &Blob, lease: Option<u32>) -> bool {
     }
 }
 
-impl linear::HistoryOperation for BlobCall {
-    type State = [Blob; BLOBS];
-    type Output = Output;
-
-    fn object(&self) -> usize {
-        self.blob()
-    }
-
-    fn apply(&self, state: &Self::State) -> (Self::State, Output) {
-        let blob = state[self.blob()];
-        if let BlobCall::Get { .. } = self {
-            return (*state, Output::Value(blob.value));
-        }
-        match self.change(blob) {
-            None => (*state, Output::Rejected),
-            Some(changed) => {
-                let mut next = *state;
-                next[self.blob()] = changed;
-                (next, Output::Applied)
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blob::record::BlobCall;
     use crate::linear::{HistoryEvent, SearchVerdict, check};
 
-    fn put(value: u32, condition: BlobCondition, lease: Option<u32>) -> BlobCall {
-        BlobCall::Put { blob: 0, value, condition, lease }
+    fn put(value: u32, condition: BlobCondition, lease: Option<u32>) -> BlockCall {
+        BlockCall::Put { blob: 0, value, condition, lease }
     }
 
-    fn in_order(steps: &[(BlobCall, Output)]) -> SearchVerdict {
+    fn in_order(steps: &[(BlockCall, Output)]) -> SearchVerdict {
         let events: Vec<HistoryEvent<BlobCall>> = steps
             .iter()
             .enumerate()
@@ -220,7 +175,7 @@ mod tests {
                 client: 0,
                 start: 2 * at as u64,
                 end: 2 * at as u64 + 1,
-                operation: operation.clone(),
+                operation: BlobCall::Block(operation.clone()),
                 output: Some(output.clone()),
             })
             .collect();
@@ -247,20 +202,21 @@ mod tests {
         let mut events = Vec::new();
         for blob in 0..BLOBS {
             for value in 0..8 {
-                let operation = BlobCall::Put { blob, value, condition: BlobCondition::None, lease: None };
-                events.push(event(0, 10, operation, None));
+                let operation = BlockCall::Put { blob, value, condition: BlobCondition::None, lease: None };
+                events.push(event(0, 10, BlobCall::Block(operation), None));
             }
         }
         assert_eq!(check(&events), SearchVerdict::Ordered);
         let never_written = Some(Output::Value(Some(9)));
-        events.push(event(11, 12, BlobCall::Get { blob: BLOBS - 1 }, never_written));
+        let read = BlobCall::Block(BlockCall::Get { blob: BLOBS - 1 });
+        events.push(event(11, 12, read, never_written));
         assert_eq!(check(&events), SearchVerdict::Impossible);
     }
 
     #[test]
     fn a_second_holder_of_a_lease_is_found() {
         let first = (put(1, BlobCondition::None, None), Output::Applied);
-        let acquire = |id, output| (BlobCall::Acquire { blob: 0, id }, output);
+        let acquire = |id, output| (BlockCall::Acquire { blob: 0, id }, output);
         let one = acquire(1, Output::Applied);
         assert_eq!(
             in_order(&[first.clone(), one.clone(), acquire(2, Output::Rejected)]),
@@ -270,8 +226,8 @@ mod tests {
             in_order(&[first.clone(), one.clone(), acquire(2, Output::Applied)]),
             SearchVerdict::Impossible
         );
-        let broken = (BlobCall::Break { blob: 0 }, Output::Applied);
-        let release = (BlobCall::Release { blob: 0, id: 1 }, Output::Applied);
+        let broken = (BlockCall::Break { blob: 0 }, Output::Applied);
+        let release = (BlockCall::Release { blob: 0, id: 1 }, Output::Applied);
         let steps = [first.clone(), one, broken, release.clone(), acquire(2, Output::Applied)];
         assert_eq!(in_order(&steps), SearchVerdict::Ordered);
         assert_eq!(in_order(&[first, release]), SearchVerdict::Impossible);
@@ -281,7 +237,7 @@ mod tests {
     fn writes_to_a_leased_blob_without_its_lease_are_found() {
         let start = [
             (put(1, BlobCondition::None, None), Output::Applied),
-            (BlobCall::Acquire { blob: 0, id: 1 }, Output::Applied),
+            (BlockCall::Acquire { blob: 0, id: 1 }, Output::Applied),
         ];
         let then = |lease, output| [&start[..], &[(put(2, BlobCondition::None, lease), output)]].concat();
         assert_eq!(in_order(&then(None, Output::Rejected)), SearchVerdict::Ordered);
