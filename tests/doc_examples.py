@@ -25,7 +25,7 @@ FENCE = re.compile(r"^\s*```+([^\n`]*)$", re.M)
 
 @functools.cache
 def describe(crate):
-    """What rustdoc knows of a crate. The form is not stable: only rustdoc itself is told that it may use it."""
+    """The JSON output of rustdoc for a crate. The format is unstable, so only rustdoc runs with unstable features (tests/support/rustdoc-unstable)."""
     target = os.environ.get("CARGO_TARGET_DIR", ROOT / "target")
     command = ["cargo", "rustdoc", "--quiet", "--package", crate, "--lib", *FEATURES.get(crate, [])]
     command += ["--", "-Z", "unstable-options", "--output-format", "json"]

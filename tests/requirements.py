@@ -7,6 +7,8 @@
 A requirement is a table row `| TX-09 | sentence | tests |`. An id is cited by its name (`TX-09`) or by a range
 (`TX-01 to TX-05`). A citation counts as a test when it is in a test file, a transcript, an example of the client, the
 test module of a source file, or a doc comment with a code block. An id without any says `untested: reason`.
+
+Mistakes in the documents behind the requirements are cited as `erratum E8`, and defined in a table `| E8 | mistake | decision |`.
 """
 import pathlib
 import re
@@ -18,6 +20,8 @@ TABLE = ROOT / "docs" / "requirements.md"
 CITED_IN = (".rs", ".http", ".py", ".js", ".mjs", ".cs", ".sh", ".md", ".toml")
 CITATION = re.compile(r"\b([A-Z]{2})-(\d{2})\b(?:\s+to\s+\1-(\d{2})\b)?")
 ROW = re.compile(r"^\| ([A-Z]{2}-\d{2}) \| (.+?) \| ?(.*?) ?\|$", re.M)
+ERRATUM = re.compile(r"\berratum (E\d{1,2})\b")
+ERRATUM_ROW = re.compile(r"^\| (E\d{1,2}) \| .+ \| .+ \|$", re.M)
 UNTESTED = re.compile(r"untested: \S")
 # Files named for one id at most; the others are found by searching for the id.
 SHOWN_MAX = 4
@@ -36,7 +40,7 @@ DOC_COMMENT = re.compile(r"(?:^[ \t]*//[/!].*\n)+", re.M)
 
 def ids(text):
     """Every id that a text cites, ranges written out."""
-    found = set()
+    found = set(ERRATUM.findall(text))
     for prefix, first, last in CITATION.findall(text):
         found.update(f"{prefix}-{number:02}" for number in range(int(first), int(last or first) + 1))
     return found
@@ -99,7 +103,10 @@ def update(table, tested):
 
 def problems(table, cited, tested):
     rows = ROW.findall(table)
-    defined = [name for name, _, _ in rows]
+    errata = ERRATUM_ROW.findall(table)
+    defined = [name for name, _, _ in rows] + errata
+    for name in sorted(set(errata) - set(cited)):
+        yield f"{name} is an erratum that nothing cites: remove it, or cite it where the decision shows"
     for name in sorted(cited):
         if name not in defined:
             yield f"{name} is cited by {', '.join(cited[name][:3])}, but docs/requirements.md does not define it"

@@ -45,7 +45,7 @@ def test_all_services_print_the_ready_lines_of_azurite(binary, directory):
             equal(lines[2 * index:2 * index + 2], [
                 f"Azurite {service} service is starting at http://{address}",
                 f"Azurite {service} service is successfully listening at http://{address}"])
-        equal(server.said(), "lazuli: without effect here: --loose, --skipApiVersionCheck, --disableTelemetry, "
+        equal(server.said(), "lazuli: these have no effect: --loose, --skipApiVersionCheck, --disableTelemetry, "
                              "--blobKeepAliveTimeout (see --idle-timeout)\n", "one notice")
         equal(os.listdir(os.path.join(directory, "work")), ["lazuli-data"])
         equal(server.stop(), 0)
@@ -83,17 +83,28 @@ def test_a_free_port_for_one_service_leaves_the_others_alone(binary, directory):
 
 
 def test_words_and_missing_values_are_accepted_as_azurite_does(binary, directory):
-    with Azurite(binary, directory, "azurite", "start", "--silent", "true", "--inMemoryPersistence=true", *FREE, "--blobHost", "--location",
+    with Azurite(binary, directory, "azurite", "start", "--silent", "true", "--inMemoryPersistence=true", *FREE, "--blobHost",
                  "-L", "--loose") as server:
         contains(server.address("Blob"), "127.0.0.1:")
-        equal(server.said(), "lazuli: without effect here: --loose, 'start'\n")
+        equal(server.said(), "lazuli: these have no effect: --loose, 'start'\n")
         equal(server.stop(), 0)
     for words in (["version"], ["--version"], ["-v"]):
         equal(run(binary, directory, "azurite", *words)[:2], run(binary, directory, "--version")[:2])
     for words in (["help"], ["--help"], ["-h"]):
         code, shown, _ = run(binary, directory, "azurite-blob", *words)
         equal(code, 0)
-        contains(shown, "Usage: lazuli serve")
+        contains(shown, "Usage: azurite-blob", "--blobPort")
+    code, _, errors = run(binary, directory, "azurite", "--inMemoryPersistence", "-l", "data")
+    equal(code, 2)
+    contains(errors, "--inMemoryPersistence option is not supported when the --location option is set")
+
+
+def test_programs_with_one_service_run_in_one_location(binary, directory):
+    """The second one found the store locked."""
+    with Azurite(binary, directory, "azurite-queue", "--queuePort", "0", last="Queue") as queues:
+        with Azurite(binary, directory, "azurite-table", "--tablePort", "0", last="Table") as tables:
+            equal(sorted(os.listdir(directory)), ["lazuli-data-queue", "lazuli-data-table"])
+            equal((tables.stop(), queues.stop()), (0, 0))
 
 
 def test_data_of_azurite_that_is_not_served_gets_a_notice(binary, directory):
@@ -138,7 +149,7 @@ def test_hosts_may_be_names_and_unknown_variables_get_a_notice(binary, directory
     with Azurite(binary, directory, "azurite", "--inMemoryPersistence", *FREE, "--blobHost", own_name(), "--queueHost", "localhost",
                  env={"AZURITE_DB": "mysql://root@127.0.0.1/azurite"}) as server:
         contains(server.address("Queue"), "127.0.0.1:")
-        equal(server.said(), "lazuli: without effect here: AZURITE_DB (the metadata of blobs is in the data directory)\n")
+        equal(server.said(), "lazuli: these have no effect: AZURITE_DB (the metadata of blobs is in the data directory)\n")
         equal(server.stop(), 0)
     code, _, errors = run(binary, directory, "azurite", "--inMemoryPersistence", "--blobHost", "no.such.host.invalid")
     equal(code, 2)

@@ -112,7 +112,7 @@ def test_directories_go_up_and_down(binary, directory):
         os.remove(os.path.join(directory, "out/top/empty"))
         equal(shell("blob", "download", "files", "out", "-r"), "1 blob downloaded, 0 bytes, 22 unchanged\n")
         found = [name for _, _, files in os.walk(os.path.join(directory, "out")) for name in files]
-        equal([name for name in found if ".part" in name], [])
+        equal(sorted(found), sorted(name.split("/")[-1] for name in content), "nothing incomplete is left")
 
 
 def test_an_interrupted_upload_sends_only_missing_blocks(binary, directory):
@@ -134,6 +134,48 @@ def test_an_interrupted_upload_sends_only_missing_blocks(binary, directory):
         equal(read(directory, "back.bin") == data, True)
 
 
+def part(name):
+    """Where a download keeps a file that is not complete."""
+    return os.path.join(".lazuli-parts", hashlib.md5(name.encode()).hexdigest())
+
+
+def test_a_download_destroys_no_file_of_another_name(binary, directory):
+    """A download wrote to NAME.part first, so blob a took the file of blob a.part, or one of the user, with it."""
+    with serve_memory(binary, directory) as server:
+        shell = Shell(binary, directory, server)
+        shell("container", "create", "files")
+        content = {name: f"content of {name}".encode() for name in ("a", "a.part", "a.part-state", "d/a", "d/a.part")}
+        content |= {"large": large("d", 5 * MIB), "large.part": b"small", "large.part-state": b"state"}
+        for name, data in content.items():
+            write(directory, os.path.join("tree", name), data)
+        shell("blob", "upload", "tree", "files")
+        write(directory, "out/user.part", b"the user's")
+        # In the order in which the file of the other name is there first, and in that of the listing.
+        for name in ("a.part", "a.part-state", "large.part", "large.part-state"):
+            shell("blob", "download", f"files/{name}", "out")
+        shell("blob", "download", "files/large", "out")
+        shell("blob", "download", "files/a", "out/user")
+        contains(shell("blob", "download", "files", "out", "--recursive", "--connections", "1"), "3 blobs downloaded")
+        for name, data in (content | {"user": content["a"], "user.part": b"the user's"}).items():
+            equal(read(directory, os.path.join("out", name)) == data, True, name)
+        found = [name for _, folders, files in os.walk(os.path.join(directory, "out")) for name in folders + files]
+        equal(len(found), len(content) + 3, found)
+
+
+def test_incomplete_downloads_are_neither_blobs_nor_files(binary, directory):
+    with serve_memory(binary, directory) as server:
+        shell = Shell(binary, directory, server)
+        shell("container", "create", "files")
+        write(directory, os.path.join("tree", part("a")), b"incomplete")
+        write(directory, "tree/a", b"whole")
+        shell("blob", "upload", "tree", "files")
+        equal(names(shell, "files"), ["a"])
+        shell("blob", "upload", "tree/a", f"files/{part('a')}")
+        contains(shell("blob", "download", "files", "out", "--recursive", code=1), "incomplete files")
+        contains(shell("blob", "download", "files/a", ".Lazuli-Parts/a", code=1), "incomplete files")
+        equal(sorted(os.listdir(directory)), ["out", "tree"])
+
+
 def test_an_interrupted_download_is_resumed(binary, directory):
     with serve_memory(binary, directory) as server:
         shell = Shell(binary, directory, server)
@@ -145,13 +187,13 @@ def test_an_interrupted_download_is_resumed(binary, directory):
         endpoint = connection_string(server).split("BlobEndpoint=")[1].split(";")[0]
         purpose = {"download": "files/large.bin", "from": endpoint, "snapshot": None, "etag": etag, "bytes": len(data)}
         state = json.dumps({"version": 1, "purpose": purpose, "content": {"ranges": 2}}).encode()
-        write(directory, "back.bin.part", data[:8 * MIB] + bytes(MIB))
-        write(directory, "back.bin.part-state", state)
+        write(directory, part("back.bin"), data[:8 * MIB] + bytes(MIB))
+        write(directory, part("back.bin") + ".state", state)
         equal(shell("blob", "download", "files/large.bin", "back.bin"), "1 blob downloaded, 1.0 MiB\n")
         equal(read(directory, "back.bin") == data, True)
         # What was kept of another version of the blob is not used.
-        write(directory, "again.bin.part", bytes(len(data)))
-        write(directory, "again.bin.part-state", state.replace(etag.strip('"').encode(), b"0x1"))
+        write(directory, part("again.bin"), bytes(len(data)))
+        write(directory, part("again.bin") + ".state", state.replace(etag.strip('"').encode(), b"0x1"))
         equal(shell("blob", "download", "files/large.bin", "again.bin"), "1 blob downloaded, 9.0 MiB\n")
         equal(sorted(os.listdir(directory)), ["again.bin", "back.bin", "large.bin"])
 
@@ -269,7 +311,7 @@ def test_page_blobs_are_sparse(binary, directory):
         equal(shell.rows("blob", "pages", "files/disk", "--since", snapshot), [])
         write(directory, "odd", b"x" * 513)
         contains(shell("blob", "upload", "odd", "files", "--type", "page", code=1), "multiple of 512")
-        contains(shell("blob", "upload", "-", "files/x", "--type", "page", code=1), "needs a file")
+        contains(shell("blob", "upload", "-", "files/x", "--type", "page", code=1), "pass a file")
 
 
 def test_blobs_leave_the_archive(binary, directory):

@@ -231,7 +231,7 @@ def test_several_tables_filters_and_files_that_are_there(binary, directory):
             fill(shell, table, 30)
         contains(shell("export", "--all", "--directory", "out"), "30 entities")
         equal(sorted(os.listdir(os.path.join(directory, "out"))), ["one.jsonl", "two.jsonl"])
-        contains(shell("export", "one", "--directory", "out", code=1), "exists already")
+        contains(shell("export", "one", "--directory", "out", code=1), "already exists")
         shell("export", "one", "--directory", "out", "--overwrite", "--filter", "N lt 3")
         with open(os.path.join(directory, "out", "one.jsonl")) as file:
             equal(len(file.readlines()), 3)

@@ -120,7 +120,7 @@ def test_a_data_directory_is_imported_into_a_new_store(binary, directory):
     code, output, errors = run(binary, directory, "import", "--from-azurite", "azurite", "--location", "data", "--keep-timestamp")
     equal((code, errors), (0, ""), output)
     equal(output.splitlines()[:3], ["2 tables, 2 entities", "1 queue, 3 messages", "2 containers, 5 blobs, 1 snapshot, 24.0 KiB"])
-    contains(output, "2 uncommitted blocks imported", "1 expired message left out", "1 lease left out")
+    contains(output, "2 uncommitted blocks imported", "1 expired message not imported", "1 lease not imported")
     with serve(binary, directory) as server:
         shell = Shell(binary, directory, server)
         check_data(shell)

@@ -145,7 +145,7 @@ def test_expired_messages_are_not_imported(binary, directory):
         with open(os.path.join(directory, "old.jsonl"), "w") as file:
             for expires in ("Thu, 01 Jan 2015 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT"):
                 file.write(json.dumps({"MessageText": expires[:3], "ExpirationTime": expires}) + "\n")
-        equal(shell("message", "import", "jobs", "old.jsonl"), "jobs: 1 message added\njobs: 1 expired and left out\n")
+        equal(shell("message", "import", "jobs", "old.jsonl"), "jobs: 1 message added\njobs: 1 expired and not imported\n")
         row = shell.rows("message", "peek", "jobs")[0]
         equal((row["MessageText"], row["ExpirationTime"]), ("Fri", "Fri, 31 Dec 9999 23:59:59 GMT"))
 

@@ -1,4 +1,4 @@
-"""Rejections, and what they do not reveal; output that nobody can read."""
+"""Rejections, and information that they must not reveal; output that cannot be written."""
 
 import os
 import signal

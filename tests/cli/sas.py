@@ -140,7 +140,7 @@ def test_explaining(binary, directory):
 
 def test_mistakes_are_reported(binary, directory):
     for args, why in [(["table", "people", "-p", "x"], "expected letters from"), (["table", "p", "-p", "r"], "table"),
-                      (["table", "people", "-p", "r", "--expires", "soon"], "neither a time"),
+                      (["table", "people", "-p", "r", "--expires", "soon"], "expected a time"),
                       (["table", "people", "-p", "r", "--ip", "here"], "neither an address"),
                       (["table", "people", "-p", "r", "--ip", "10.0.0.1", "--sv", "2014-02-14"], "--sv 2015-04-05"),
                       (["table", "people", "-p", "r", "--https-only", "--sv", "2014-02-14"], "--sv 2015-04-05"),

@@ -8,63 +8,36 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 
+from machine import NET, Machine, make_bridge, remove_all, wait_for  # noqa: E402
 from postgres import as_postgres, programs  # noqa: E402
 
-NET = "10.231.77"
-BRIDGE = "lzbr0"
 NODES = (1, 2, 3)
 # Seconds without a sign of life after which a leader is replaced; Patroni allows no less.
 TTL = 20
-TIMEOUT = 120
 # The section of Patroni's configuration that names etcd: its first API (`etcd`) or its second (`etcd3`). Before 3.0.3
 # an agent that slept past its term takes the lead back through the second, without asking who has it: docs/scale-out.md.
-STORES = ("etcd", "etcd3")
+SECTIONS = ("etcd", "etcd3")
 
 
-def ip(*args, check=True):
-    return subprocess.run(["ip", *args], check=check, capture_output=True, text=True).stdout
-
-
-def wait_for(what, seen, seconds=TIMEOUT):
-    """Repeats the question until the result is true."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found = seen()
-        if found:
-            return found
-        time.sleep(0.2)
-    raise SystemExit(f"after {seconds} s still not: {what}")
-
-
-class Node:
-    """A machine."""
+class Node(Machine):
+    """A machine of the database."""
 
     def __init__(self, number, directory, store, agent):
-        self.number, self.name, self.address = number, f"lz{number}", f"{NET}.{10 + number}"
-        self.store, self.agent = store, agent
+        super().__init__(number, 10 + number)
+        self.number, self.store, self.agent = number, store, agent
         self.directory = os.path.join(directory, self.name)
         os.makedirs(self.directory)
         shutil.chown(self.directory, "postgres", "postgres")
         self.data = os.path.join(self.directory, "data")
         self.etcd = self.patroni = None
 
-    def make(self):
-        ip("netns", "add", self.name)
-        ip("link", "add", f"{self.name}a", "type", "veth", "peer", "name", f"{self.name}b")
-        ip("link", "set", f"{self.name}b", "netns", self.name)
-        ip("link", "set", f"{self.name}a", "master", BRIDGE, "up")
-        for args in (["addr", "add", f"{self.address}/24", "dev", f"{self.name}b"], ["link", "set", f"{self.name}b", "up"],
-                     ["link", "set", "lo", "up"]):
-            ip("netns", "exec", self.name, "ip", *args)
-
     def run(self, command, log):
         out = open(os.path.join(self.directory, log), "a")
-        return subprocess.Popen(["ip", "netns", "exec", self.name, *as_postgres(), *command], stdout=out, stderr=out, cwd="/",
+        return subprocess.Popen([*self.prefix, *as_postgres(), *command], stdout=out, stderr=out, cwd="/",
                                 env={"PATH": os.environ["PATH"], "LC_ALL": "C"})
 
     def start_etcd(self):
@@ -100,26 +73,9 @@ class Node:
             json.dump(config, file)
         self.patroni = self.run([self.agent, path], "patroni.log")
 
-    def pids(self, word):
-        """The processes of this machine whose command holds a word."""
-        found = []
-        for pid in ip("netns", "pids", self.name, check=False).split():
-            with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline") as file:
-                if word in file.read():
-                    found.append(int(pid))
-        return found
-
-    def signal(self, word, how):
-        for pid in self.pids(word):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, how)
-
-    def filter(self, action):
-        """Cuts it off from the other machines, or joins it again. Front ends still reach it."""
-        for other in NODES:
-            if other != self.number:
-                for chain, end in (("INPUT", "-s"), ("OUTPUT", "-d")):
-                    ip("netns", "exec", self.name, "iptables", action, chain, end, f"{NET}.{10 + other}", "-j", "DROP")
+    def kill_etcd(self):
+        self.etcd.kill()
+        self.etcd.wait()
 
     def kill(self):
         for word in ("patroni", "postgres"):
@@ -132,10 +88,8 @@ class Cluster:
     def __init__(self, store="etcd", agent="patroni"):
         self.directory = tempfile.mkdtemp(prefix="lazuli-cluster-")
         os.chmod(self.directory, 0o755)
-        self.remove_nets()
-        ip("link", "add", BRIDGE, "type", "bridge")
-        ip("addr", "add", f"{NET}.1/24", "dev", BRIDGE)
-        ip("link", "set", BRIDGE, "up")
+        remove_all()
+        make_bridge()
         self.nodes = [Node(number, self.directory, store, agent) for number in NODES]
         for node in self.nodes:
             node.make()
@@ -144,12 +98,14 @@ class Cluster:
             node.start_patroni()
         self.wait_until_whole()
         self.sql(self.leader(), "CREATE USER lazuli")
-        self.sql(self.leader(), "CREATE DATABASE lazuli OWNER lazuli")
 
-    def url(self, parameters="pool=8", nodes=None):
-        """Where the database is, for a front end that knows all machines or only some."""
+    def url(self, database, parameters="pool=8", nodes=None):
+        """Where a database is, for a front end that knows all machines or only some."""
         hosts = ",".join(node.address for node in nodes or self.nodes)
-        return f"postgres://lazuli@{hosts}/lazuli?target_session_attrs=read-write&{parameters}"
+        return f"postgres://lazuli@{hosts}/{database}?target_session_attrs=read-write&{parameters}"
+
+    def others(self, node):
+        return [other for other in self.nodes if other is not node]
 
     def sql(self, node, text):
         command = ["psql", "-qAtX", "-v", "ON_ERROR_STOP=1", f"postgres://postgres@{node.address}/postgres?connect_timeout=3", "-c", text]
@@ -191,18 +147,8 @@ class Cluster:
                 return False
         wait_for("three machines with a leader and a standby that confirms", whole)
 
-    def remove_nets(self):
-        for number in NODES:
-            for pid in ip("netns", "pids", f"lz{number}", check=False).split():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGCONT)
-                    os.kill(int(pid), signal.SIGKILL)
-            ip("netns", "del", f"lz{number}", check=False)
-            ip("link", "del", f"lz{number}a", check=False)
-        ip("link", "del", BRIDGE, check=False)
-
     def close(self, keep=False):
-        self.remove_nets()
+        remove_all()
         for node in self.nodes:
             for process in (node.etcd, node.patroni):
                 if process:
@@ -211,3 +157,9 @@ class Cluster:
             print(f"logs are in {self.directory}", file=sys.stderr)
         else:
             shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, failed, *_):
+        self.close(keep=failed is not None)

@@ -24,7 +24,7 @@ test('account: connect by key, by a wrong key, and by a SAS', async ({ page, ser
   await open('+');
   await page.getByLabel('Connection string or SAS URL').fill(link);
   await page.getByRole('button', { name: 'Connect' }).first().click();
-  // The link says what it is for.
+  // The link names its resource.
   await page.getByRole('heading', { name: 'guests' }).waitFor();
   ok(page.url().includes(`#/${ACCOUNT}/queues/guests`), page.url());
 });

@@ -47,8 +47,8 @@ test('blobs: create a container, upload in blocks, download', { isMain: true }, 
 });
 
 test('blobs: an upload is paused, resumed, and cancelled', async ({ page, server, open }) => {
-  await makeContainer(server, 'patience');
-  await open(`${ACCOUNT}/blobs/patience`);
+  await makeContainer(server, 'progress');
+  await open(`${ACCOUNT}/blobs/progress`);
   const blocks = await hold(page, /comp=block&/);
   const content = Buffer.alloc(22 * 1024 * 1024, 7);
   await withFiles({ 'large.bin': content, 'given-up.bin': content }, async ([large, givenUp]) => {
@@ -60,7 +60,7 @@ test('blobs: an upload is paused, resumed, and cancelled', async ({ page, server
     equal(blocks.seen, 3, 'a paused upload sends nothing');
     await jobs(page).getByRole('button', { name: 'Resume' }).click();
     await toasted(page, 'Uploaded 1 file');
-    equal((await send(server, 'blob', 'HEAD', '/patience/large.bin')).headers.get('content-length'), String(22 * 1024 * 1024));
+    equal((await send(server, 'blob', 'HEAD', '/progress/large.bin')).headers.get('content-length'), String(22 * 1024 * 1024));
     await page.unroute(/comp=block&/);
     const again = await hold(page, /comp=block&/);
     await (await choose(page, 'Files')).setFiles(givenUp);
@@ -69,7 +69,7 @@ test('blobs: an upload is paused, resumed, and cancelled', async ({ page, server
     await page.getByText('Upload 1 file: cancelled').waitFor();
     again.release();
   });
-  const listed = await (await send(server, 'blob', 'GET', '/patience', { query: { restype: 'container', comp: 'list' } })).text();
+  const listed = await (await send(server, 'blob', 'GET', '/progress', { query: { restype: 'container', comp: 'list' } })).text();
   ok(!listed.includes('given-up'), 'a cancelled upload leaves no blob');
 });
 

@@ -1,4 +1,4 @@
-// Lint rules of the console: mistakes first, then what the Content-Security-Policy forbids anyway.
+// Lint rules of the console: mistakes first, then rules that the Content-Security-Policy enforces anyway.
 
 const browser = [
   'AbortController', 'AbortSignal', 'Blob', 'CryptoKey', 'DOMException', 'DOMParser', 'DataView', 'Element', 'Event', 'File', 'HTMLElement',

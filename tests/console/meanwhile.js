@@ -257,9 +257,12 @@ test('meanwhile: every list has a link with its search and its order', async ({ 
   }
   for (const [view, column, top] of [['tables/LinkedA', 'Age', '5'], [`blobs/${first}`, 'Name', `${second}.txt`]]) {
     await open(`${ACCOUNT}/${view}`);
-    const sort = page.getByRole('columnheader', { name: column }).getByRole('button');
-    await sort.click();
-    if (!(await rows())[0].includes(top)) await sort.click();
+    const header = page.getByRole('columnheader', { name: column });
+    // The rows follow in the next frame: only the header says at once which order was chosen.
+    await until('the descending order', async () => {
+      await header.getByRole('button').click();
+      return (await header.getAttribute('aria-sort')) === 'descending';
+    });
     await until('the order', async () => (await rows())[0]?.includes(top));
     await page.reload();
     await page.locator('.grid-row').first().waitFor();

@@ -1,8 +1,10 @@
-// Measures what the console costs: node measure.js --binary FILE --modules DIR [--chromium FILE] [--loads COUNT] [--seconds COUNT]
+// Measures the cost of the console: node measure.js --binary FILE --modules DIR [--chromium FILE] [--loads COUNT]
+// [--seconds COUNT]
 //
 // - how long a page takes until it can be used: from the start of the navigation until its rows or cards are there, once with an empty
 //   cache, as after an update, and once with the files in the cache; the median and the worst of `--loads` loads
-// - what a page that nobody touches costs the server: requests and processor time in `--seconds`, next to the same without any page
+// - the cost of an idle page for the server: requests and processor time in `--seconds`, next to the same without any
+//   page
 //
 // Run it on a machine that does nothing else. Nothing here passes or fails.
 

@@ -42,7 +42,7 @@ class Writer:
     def __init__(self, index, seed, count):
         self.partition, self.random, self.count = f"w{index:02}", random.Random(seed * 100 + index), count
         self.balances = None
-        # Version to the balances after it, acknowledged ones only; and the outcome nobody knows.
+        # The balances after each acknowledged version; and the change with an unknown outcome.
         self.history = {}
         self.unknown = None
         self.stop = threading.Event()

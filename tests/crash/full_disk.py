@@ -87,7 +87,7 @@ class Disk:
                 os.remove(os.path.join(self.mount_point, name))
 
     def turn_read_only(self):
-        """What the file system does by itself when the disk fails under it, whoever writes."""
+        """Makes the file system read-only, as it does by itself when the disk fails."""
         subprocess.run(["mount", "-o", "remount,abort", self.mount_point], check=True)
 
     def repair(self):

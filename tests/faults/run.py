@@ -4,9 +4,12 @@
     tests/faults/run.py --binary target/release/lazuli            a sample of the places, for the test command
     tests/faults/run.py --binary target/release/lazuli --all      every place
 
-Each run starts the server on its data with one planned fault (see shim/src/lib.rs), changes messages (../crash/messages.py),
-writes and reads rows, and kills it. The promise: a fault is reported (a failed start that says why, or 5xx), or changes nothing.
+Each run starts the server on its data with one planned fault (see shim/src/lib.rs), changes blobs and messages (../crash/blobs.py and
+messages.py), writes and reads rows, and kills it. The promise: a fault is reported (a failed start that says why, or 5xx), or changes nothing.
 Never: a wrong response, a panic, a hang, something acknowledged or shown to a reader that is gone when the disk is well again.
+
+After a failed sync of what holds rows, nothing more is acknowledged. After one of a pack, which holds content of blobs, the uploads that
+need it fail, and the pack is given up: rows and uploads that come later are accepted, and are there when the disk is well again.
 """
 
 import argparse
@@ -22,15 +25,18 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 sys.path.insert(0, os.path.join(HERE, "..", "crash"))
-from lazuli import Client, NotStarted, Server, all_rows, entity_path  # noqa: E402
+from lazuli import Client, NotStarted, Server, StorageClient, all_rows, entity_path  # noqa: E402
 from undo import lose_power  # noqa: E402
+from blobs import Blobs  # noqa: E402
 from messages import Messages  # noqa: E402
 from writer import envelope  # noqa: E402
 
 TABLE = "faults"
 WRITES = 12
-# Changes of messages that precede the writes to the table. Some are more than one commit.
-MESSAGE_CHANGES = 7
+# Changes of blobs and messages that precede the writes to the table. Some are more than one commit.
+EARLIER_CHANGES = 18
+# Content that is too large for a row.
+UPLOAD_BYTES = 20_000
 BATCH_ROWS = 5
 # No run of the scenario makes more calls of one kind.
 CALLS_MAX = 2000
@@ -63,6 +69,8 @@ class Knowledge:
         self.number = 0
         # The latest number that a reader was shown of each row: it does not go back, not even with the power.
         self.shown = {}
+        # Numbers of the uploads that were acknowledged after a failed sync of a pack.
+        self.uploads = []
 
     def next(self):
         self.number += 1
@@ -143,8 +151,39 @@ def still_rejects(client, known):
         return True
 
 
+def still_accepts(server, client, known):
+    """A failed sync of a pack costs only the uploads that wait for it. Returns the problems."""
+    problems, number = [], known.next()
+    if known.table == [True]:
+        known.rows["late"] = [known.rows.get("late", [None])[0], number]
+        status = client.ask("PUT", entity_path(TABLE, "p", "late"), {"N": number}).status
+        if status == 204:
+            known.rows["late"] = [number]
+        else:
+            problems.append(f"wrong: after a failed sync of a pack a write to the table got {status}")
+    with StorageClient(server.at("blob")) as blobs:
+        blobs.ask("PUT", "/late?restype=container")
+        status = blobs.ask("PUT", f"/late/{number}", upload(number), {"x-ms-blob-type": "BlockBlob"}).status
+    if status == 201:
+        known.uploads.append(number)
+    else:
+        problems.append(f"wrong: after a failed sync of a pack the next upload got {status}")
+    return problems
+
+
+def upload(number):
+    return random.Random(number).randbytes(UPLOAD_BYTES)
+
+
+def verify_uploads(server, known):
+    with StorageClient(server.at("blob")) as blobs:
+        found = {number: blobs.ask("GET", f"/late/{number}") for number in known.uploads}
+    return [f"lost: upload {number} is {response.status} with {len(response.body)} bytes" for number, response in found.items()
+            if response.status != 200 or response.body != upload(number)]
+
+
 def verify(client, known, settle):
-    """Everything known is there, or the server says that it cannot tell."""
+    """Everything known is there, or the server reports that it is unknown."""
     problems, rows, bulk = [], {}, 0
     try:
         response = client.ask("GET", f"/Tables('{TABLE}')")
@@ -201,8 +240,10 @@ class Run:
         self.seen = os.path.join(self.folder, "seen")
         self.gate = os.path.join(self.folder, "gate")
         self.known = Knowledge()
-        self.messages = Messages(0, 1)
+        self.blobs, self.messages = Blobs(0, 1), Messages(0, 1)
         self.rejected_starts = 0
+        # Runs in which the sync of a pack failed.
+        self.pack_faults = 0
 
     def server(self, fault=None, when_ready=False):
         env = {}
@@ -213,13 +254,27 @@ class Run:
         return Server(self.binary, "--location", self.data, env=env)
 
     def write(self, server, client, problems):
-        """Changes messages and rows, as far as the disk lets it."""
-        try:
-            self.messages.work(server, self.messages.each())
-        except RuntimeError as error:
-            problems.append(f"wrong: {error}")
-        problems += self.messages.take_problems()
+        """Changes blobs, messages and rows, as far as the disk lets it."""
+        for one in (self.blobs, self.messages):
+            try:
+                one.work(server, one.each())
+            except RuntimeError as error:
+                problems.append(f"wrong: {error}")
+            problems += one.take_problems()
         write_all(client, self.known, problems)
+
+    def failed_syncs(self):
+        """The number of syncs that have failed so far of what holds rows, and of what holds content.
+
+        The directory of the data is synced after the start only when the first pack gets a directory.
+        """
+        if not os.path.exists(self.seen):
+            return 0, 0
+        with open(self.seen) as seen:
+            paths = [line.rstrip("\n").split(" ", 2)[2] for line in seen if line.startswith("sync-eio")]
+        content = os.path.join(self.data, "content")
+        of_content = [path for path in paths if path == self.data or path == content or path.startswith(content + os.sep)]
+        return len(paths) - len(of_content), len(of_content)
 
     def faulty(self, fault, when_ready=False, **loss):
         """One run with a fault, or with the library alone. Returns whether the fault happened, and the problems."""
@@ -232,12 +287,15 @@ class Run:
                 open(self.gate, "w").close()
                 # A start may continue without what it does not need: the sorted store merges files of its own, or leaves it.
                 needless = os.path.exists(self.seen)
-                problems += verify(client, self.known, settle=False)
+                problems += verify(client, self.known, settle=False) + self.blobs.read(server)
                 self.write(server, client, problems)
-                failed = fault.startswith("sync") and os.path.exists(self.seen) and not needless
-                if failed and not still_rejects(client, self.known):
+                of_rows, of_content = self.failed_syncs()
+                if of_rows and not needless and not still_rejects(client, self.known):
                     problems.append("wrong: a write was acknowledged after a failed sync")
-                problems += verify(client, self.known, settle=False)
+                if of_content and not of_rows and not fault.endswith("+"):
+                    problems += still_accepts(server, client, self.known)
+                    self.pack_faults += 1
+                problems += verify(client, self.known, settle=False) + self.blobs.read(server)
                 server.kill()
                 if "panicked" in server.said():
                     problems.append(f"wrong: the server panicked: {server.said()}")
@@ -258,6 +316,7 @@ class Run:
         try:
             with self.server() as server, Client(server) as client:
                 problems = verify(client, self.known, settle=True) + self.messages.verify(server)
+                problems += self.blobs.verify(server) + verify_uploads(server, self.known)
                 server.stop()
                 return problems
         except NotStarted as error:
@@ -269,7 +328,7 @@ def places(everything, when_ready, chance):
     if everything:
         return range(1, CALLS_MAX)
     if when_ready:
-        return [1, *chance.sample(range(2, WRITES + MESSAGE_CHANGES + 1), SAMPLE_READY - 1)]
+        return [1, *chance.sample(range(2, WRITES + EARLIER_CHANGES + 1), SAMPLE_READY - 1)]
     # How many calls there are is not known: the first is there in every run, so that chance cannot miss them all.
     return [1, *sorted(int(CALLS_MAX ** chance.random() * 0.25) + 1 for _ in range(SAMPLE - 1))]
 

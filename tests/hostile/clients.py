@@ -50,16 +50,27 @@ class BlobClient:
             return response.status, received
 
 
-def reported_bound(server):
-    """The bound that the server computes by the formula of docs/operate.md."""
+def metrics(server):
+    """What the admin listener reports, as text."""
     host, port = server.admin.rsplit(":", 1)
     connection = http.client.HTTPConnection(host, int(port), timeout=HANG_SECONDS)
     try:
         connection.request("GET", "/metrics")
-        text = connection.getresponse().read().decode()
+        return connection.getresponse().read().decode()
     finally:
         connection.close()
-    return int(re.search(r"^lazuli_memory_max_bytes (\d+)$", text, re.MULTILINE).group(1))
+
+
+def reported_bound(server):
+    """The bound that the server computes by the formula of docs/operate.md."""
+    return int(re.search(r"^lazuli_memory_max_bytes (\d+)$", metrics(server), re.MULTILINE).group(1))
+
+
+def peak(server):
+    """The most memory that the server has had, and how that was measured: by its allocator, in a build that counts, or else by
+    the system."""
+    counted = re.search(r"^lazuli_allocated_peak_bytes (\d+)$", metrics(server), re.MULTILINE)
+    return (int(counted.group(1)), "allocated") if counted else (memory(server), "resident")
 
 
 def resident(server):

@@ -6,11 +6,29 @@ import pathlib
 import signal
 import shutil
 
-from common import MEMORY, HANG_SECONDS, Skip, Started, run
+from common import CACHE, MEMORY, HANG_SECONDS, Skip, Started, run
 from roots import Root, installed
 
 # Debian's names. A machine may have Node from elsewhere, with npm in it.
 NODE, PYTHON = ["nodejs", "npm"], ["python3"]
+# What pytest consists of. All of it is Python, so the files that are installed for another Python will do.
+PYTEST = ["pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments"]
+PLUGIN_TEST = '''
+import urllib.error
+import urllib.request
+
+import pytest
+
+
+def test_a_server_is_there(lazuli):
+    with pytest.raises(urllib.error.HTTPError) as raised:
+        urllib.request.urlopen(f"{lazuli.table_endpoint}/Tables")
+    assert raised.value.code in (401, 403) and raised.value.headers["Server"]
+
+
+def test_names_are_new(lazuli):
+    assert lazuli.name("people") != lazuli.name("people")
+'''
 
 
 def bare(packages):
@@ -75,15 +93,42 @@ def test_npx_runs_the_package_on_a_bare_system_with_node(packages, directory):
     check(root, "cd /project && exec npx --offline lazuli", "/project/node_modules/.bin")
 
 
-def test_pip_installs_the_wheel_on_a_bare_system_with_python(packages, directory):
-    need_package("python3")
-    root = bare(packages)
+def server_wheel(packages):
+    return next(path for path in packages.build("wheels") if path.name.startswith("lazuli_storage"))
+
+
+def install(root, venv, *wheels):
+    """Installs wheels into a new virtual environment of the bare system, with the pip that this Python brings."""
     pip = next(pathlib.Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"), None)
     if not pip:
         raise Skip("the Python that runs this test has no pip to copy")
-    wheel = next(path for path in packages.build("wheels") if path.name.startswith("lazuli_storage"))
-    for file in (pip, wheel):
+    for file in (pip, *wheels):
         shutil.copy(file, root.path)
-    root.run("/usr/bin/python3", "-m", "venv", "--without-pip", "/venv")
-    root.run("/venv/bin/python", f"/{pip.name}/pip", "install", "--quiet", "--no-index", "--no-deps", f"/{wheel.name}")
+    root.run("/usr/bin/python3", "-m", "venv", "--without-pip", venv)
+    names = [f"/{wheel.name}" for wheel in wheels]
+    root.run(f"{venv}/bin/python", f"/{pip.name}/pip", "install", "--quiet", "--no-index", "--no-deps", *names)
+
+
+def test_pip_installs_the_wheel_on_a_bare_system_with_python(packages, directory):
+    need_package("python3")
+    root = bare(packages)
+    install(root, "/venv", server_wheel(packages))
     check(root, "exec /venv/bin/lazuli-storage", "/venv/bin")
+
+
+def test_the_pytest_plugin_starts_a_server_on_a_bare_system_with_python(packages, directory):
+    need_package("python3")
+    cached = next((CACHE / "sdk-python").glob("lib/python3*/site-packages/pytest"), None)
+    if not cached:
+        raise Skip("the cache has no pytest; LAZULI_INSTALL_ONLY=1 tests/sdk/run.sh python fetches it")
+    root = bare(packages)
+    install(root, "/plugin", *packages.build("wheels"))
+    own = next((root.path / "plugin").glob("lib/python3*/site-packages"))
+    for name in PYTEST:
+        shutil.copytree(cached.parent / name, own / name)
+        for info in cached.parent.glob(f"{name}-*.dist-info"):
+            shutil.copytree(info, own / info.name)
+    shutil.copy(cached.parent / "py.py", own)
+    (root.path / "plugin" / "test_plugin.py").write_text(PLUGIN_TEST)
+    shown = root.run("/bin/sh", "-c", "cd /plugin && bin/python -m pytest -q -p no:cacheprovider test_plugin.py")
+    assert "2 passed" in shown, shown

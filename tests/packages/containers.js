@@ -1,4 +1,4 @@
-// Stands in for Testcontainers: what it would start in a container, it starts as a process on this machine. It has what
+// A substitute for Testcontainers that starts processes on this machine instead of containers. It has what
 // the module for Azurite uses, and nothing else.
 "use strict";
 

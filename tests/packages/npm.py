@@ -5,7 +5,7 @@ import os
 import signal
 import tarfile
 
-from common import MEMORY, ROOT, Started, need, run
+from common import CACHE, MEMORY, ROOT, Skip, Started, need, run
 
 INSTALL = ["npm", "install", "--offline", "--no-audit", "--no-fund", "--silent"]
 
@@ -35,6 +35,14 @@ def test_npx_runs_the_binary(packages, directory):
 def test_the_package_runs_the_first_commands_of_the_readme(packages, directory):
     need("curl", "openssl")
     run(ROOT / "tests" / "readme.py", "--binary", installed(packages) / "lazuli", "curl", "daily work")
+
+
+def test_the_package_runs_the_javascript_examples_of_the_readme(packages, directory):
+    modules = CACHE / "sdk-js" / "node_modules"
+    if not modules.is_dir():
+        raise Skip(f"{modules} does not exist; LAZULI_INSTALL_ONLY=1 tests/sdk/run.sh js makes it")
+    names = [f"javascript {client}" for client in ("TableClient", "QueueServiceClient", "BlobServiceClient")]
+    run(ROOT / "tests" / "readme.py", "--binary", installed(packages) / "lazuli", "--modules", modules, *names)
 
 
 def test_no_package_has_an_install_script(packages, directory):

@@ -85,7 +85,8 @@ def test_the_wheel_installs_commands_that_run_the_binary(packages, directory):
 def test_the_wheel_runs_the_first_commands_of_the_readme(packages, directory):
     need("curl", "openssl")
     programs = installed(packages)
-    run(ROOT / "tests" / "readme.py", "--binary", programs / "lazuli", "--venv", programs.parent, "curl", "daily work", "python")
+    run(ROOT / "tests" / "readme.py", "--binary", programs / "lazuli", "--venv", programs.parent, "curl", "daily work", "python", "python queue",
+        "python blob")
 
 
 def test_the_wheel_names_the_glibc_that_it_needs_and_its_licences(packages, directory):

@@ -1,4 +1,4 @@
-"""`lazuli engine migrate` and `lazuli engine copy`: in both directions, interrupted, rejected."""
+"""`lazuli engine migrate`, `lazuli engine copy`, `backup` and `restore`: in both directions, interrupted, rejected."""
 
 import base64
 import hashlib
@@ -37,10 +37,7 @@ class Copying:
         self.to, self.back = [[f"--{end}-content={content}"] if content else [] for end in ("to", "from")]
 
     def engine(self, *args, good=True):
-        done = subprocess.run([self.binary, "engine", *args], capture_output=True, text=True)
-        if (done.returncode == 0) != good:
-            raise SystemExit(f"lazuli engine {' '.join(args)}: {done.returncode} {done.stdout} {done.stderr}")
-        return done.stdout + done.stderr
+        return self.command("engine", *args, good=good)
 
     def fill(self, server):
         with Client(server) as client:
@@ -142,9 +139,41 @@ class Copying:
                 raise SystemExit("the copy in the directory differs")
             self.goes_on(server)
             server.stop()
+        self.backups(database)
+
+    def backups(self, database):
+        """`lazuli backup` of a database while a server uses it, and `lazuli restore` into another one and into a directory."""
+        backup, restored = os.path.join(self.directory, "backup"), os.path.join(self.directory, "restored")
+        environment = os.environ | {"LAZULI_ENGINE": database} | ({"LAZULI_CONTENT": self.serve[1]} if self.serve else {})
+        with Server(self.binary, "--engine", database, *self.serve) as server:
+            wanted = self.content(server)
+            self.command("backup", "--engine", database, *self.serve, backup)
+            self.command("backup", "-q", backup + "2", env=environment)
+            self.command("check", "-q", backup)
+            self.command("check", "-q", backup + "2")
+            server.stop()
+        said = self.command("restore", backup, "--engine", database, *self.serve, good=False)
+        if "never overwritten" not in said:
+            raise SystemExit(f"a restore into a database with rows: {said}")
+        self.command("restore", "-q", backup, "--location", restored)
+        fresh = self.postgres.database(self.database + "_restored")
+        content = ("--content", self.serve[1].replace("?", "-restored?", 1)) if self.serve else ()
+        self.command("restore", backup, "--engine", fresh, *content)
+        for arguments in (["--location", restored], ["--engine", fresh, *content]):
+            with Server(self.binary, *arguments) as server:
+                if self.content(server) != wanted:
+                    raise SystemExit(f"what was restored differs: {arguments[0]}")
+                self.goes_on(server)
+                server.stop()
+
+    def command(self, *args, good=True, env=None):
+        done = subprocess.run([self.binary, *args], capture_output=True, text=True, env=env)
+        if (done.returncode == 0) != good:
+            raise SystemExit(f"lazuli {' '.join(args)}: {done.returncode} {done.stdout} {done.stderr}")
+        return done.stdout + done.stderr
 
     def interrupt(self, source, database):
-        """Kills a copy half-way, and sees that nobody serves what is there."""
+        """Kills a copy half-way, and checks that no server starts with the partial copy."""
         copying = subprocess.Popen([self.binary, "engine", "copy", "-q", f"file:{source}", database, *self.to])
         while copying.poll() is None:
             if int(self.postgres.sql("SELECT count(*) FROM lazuli_row", self.database)) > 0:

@@ -20,18 +20,16 @@ SIZES = [1_000, 70_000, 900_000, 9_000_000]
 
 def run(postgres, binary, front_ends):
     """`front_ends` makes two front ends on a database."""
-    with SeaweedFs(postgres) as store, FaultProxy("127.0.0.1", store.port("s3")) as proxy:
+    with SeaweedFs(postgres.names()) as store, FaultProxy("127.0.0.1", store.port("s3")) as proxy:
         os.environ.update(store.environment)
         content = store.url("shared", proxy.endpoint)
         with front_ends(postgres, binary, "objects", arguments=("--content", content)) as ends:
-            subprocess.run([binary, "conformance", "--service", "blob", "--endpoint", ends.endpoints["blob"]], check=True)
+            clients(binary, ends.endpoints)
             with StorageClient(ends.servers[0].at("blob")) as one, StorageClient(ends.servers[1].at("blob")) as two:
                 together.containers(one, two)
                 together.uploads(one, two)
                 together.leases(one, two)
                 together.appends(one, two)
-            sdk = os.path.join(os.path.dirname(__file__), "..", "sdk", "js", "run.sh")
-            subprocess.run([sdk, "blob"], check=True, env=os.environ | {"LAZULI_BLOB_ENDPOINT": ends.endpoints["blob"]})
             Faults(store, proxy, ends).run()
             verified(binary, ends.url, content)
             said = "".join(server.said() for server in ends.servers)
@@ -43,6 +41,16 @@ def run(postgres, binary, front_ends):
             copying.Copying(postgres, binary, directory, store.url("copied")).run()
         subprocess.run([binary, "trial", "histories", "--service", "blob", "--count", "3", "--kill", "--engine",
                         postgres.database("objects_trial"), "--content", store.url("trial")], check=True)
+
+
+def clients(binary, endpoints):
+    """Golden transcripts and the suites of official SDKs, of the services that came with content."""
+    env = os.environ | {f"LAZULI_{service.upper()}_ENDPOINT": endpoint for service, endpoint in endpoints.items()}
+    for service in ("queue", "blob"):
+        subprocess.run([binary, "conformance", "--service", service, "--endpoint", endpoints[service]], check=True)
+        for language in ("python", "js"):
+            suite = os.path.join(os.path.dirname(__file__), "..", "sdk", language, "run.sh")
+            subprocess.run([suite, service], check=True, env=env)
 
 
 class Faults:

@@ -11,6 +11,7 @@ kills), copy (lazuli engine migrate and copy), tls, history (a database that wen
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 
@@ -22,7 +23,7 @@ from balancer import Balancer  # noqa: E402
 from lazuli import ACCOUNT, Server  # noqa: E402
 from postgres import Postgres  # noqa: E402
 
-PARTS = ["engine", "wire", "python", "js", "together", "trial", "copy", "tls", "history"]
+PARTS = ["engine", "wire", "python", "js", "together", "objects", "trial", "copy", "tls", "history", "slow"]
 
 
 def engine(postgres, _):
@@ -69,9 +70,6 @@ def sdk(postgres, binary, name):
     """The suite of an official SDK, each request by another front end."""
     with FrontEnds(postgres, binary, name) as ends:
         endpoints = {f"LAZULI_{service.upper()}_ENDPOINT": endpoint for service, endpoint in ends.endpoints.items()}
-        if name == "js":
-            # With content in an object store: part `objects`.
-            endpoints["LAZULI_BLOB_ENDPOINT"] = ""
         subprocess.run([os.path.join(ROOT, "tests", "sdk", "run.sh"), name], check=True, env=os.environ | endpoints)
 
 
@@ -130,6 +128,8 @@ def main():
     parser.add_argument("part", nargs="*", default=PARTS)
     options = parser.parse_args()
     binary = os.path.abspath(options.binary)
+    # So that no server is left behind when it is terminated.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to end"))
     with Postgres() as postgres:
         for part in options.part:
             print(f"-- {part}", flush=True)

@@ -8,7 +8,7 @@
 set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 
-legacy=(node-azure node-storage-0 node-storage-2 py-azure py-storage py-storage-36 py-storage-2 py-cosmosdb)
+legacy=(node-azure node-storage-0 node-storage-2 py-azure-0 py-azure py-storage py-storage-36 py-storage-2 py-cosmosdb)
 suites=()
 for name in "$@"; do
   case $name in

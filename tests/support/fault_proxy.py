@@ -108,7 +108,7 @@ class Handler(socketserver.BaseRequestHandler):
         self.buffer = self.copy(self.request, self.upstream, self.buffer, self.length(head), half if is_cut else None)
         response, rest = self.head(self.upstream, b"")
         if cut == "lost":
-            # The server has done it, and nobody hears of it.
+            # The server has applied it, but the response is lost.
             raise EOFError
         self.request.sendall(response)
         code = int(response.split(b" ", 2)[1])
@@ -135,10 +135,10 @@ class FaultProxy(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     request_queue_size = 128
 
-    def __init__(self, host, port):
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, host, port, own="127.0.0.1"):
+        super().__init__((own, 0), Handler)
         self.target, self.faults, self.closing = (host, port), Faults(), threading.Event()
-        self.endpoint = f"http://127.0.0.1:{self.server_address[1]}"
+        self.endpoint = f"http://{own}:{self.server_address[1]}"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def close(self):

@@ -26,11 +26,11 @@ class NotStarted(Exception):
 class Server:
     """A server process. It is ready when the constructor returns."""
 
-    def __init__(self, binary, *args, env=None, wait=True, directory=None, command=("serve", "--table-port", "0")):
+    def __init__(self, binary, *args, env=None, wait=True, directory=None, command=("serve", "--table-port", "0"), prefix=()):
         environment = {k: v for k, v in os.environ.items() if not k.endswith("_ACCOUNTS")} | (env or {})
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
-            [os.path.abspath(binary), *command, *map(str, args)], env=environment, cwd=directory,
+            [*prefix, os.path.abspath(binary), *command, *map(str, args)], env=environment, cwd=directory,
             stdout=subprocess.PIPE, stderr=self.errors)
         self.output = ""
         self.host, self.port = "127.0.0.1", None

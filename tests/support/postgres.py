@@ -81,6 +81,11 @@ class Postgres:
         self.sql(f"CREATE DATABASE {name}")
         return self.url(name)
 
+    def names(self, database="seaweedfs"):
+        """A new database for the names of an object store, in the form that `SeaweedFs` takes."""
+        self.database(database)
+        return {"hostname": "127.0.0.1", "port": self.port, "database": database}
+
     def close(self):
         with contextlib.suppress(subprocess.CalledProcessError):
             self.stop("immediate")

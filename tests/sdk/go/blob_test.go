@@ -118,6 +118,17 @@ func TestUploadsAndDownloads(t *testing.T) {
 		ok(t, out.Close())
 		equal(t, bytes.Equal(must(os.ReadFile(out.Name()))(t), data), true)
 	}
+	one := client.ServiceClient().NewContainerClient(name).NewBlockBlobClient("one")
+	must(one.UploadStream(ctx, bytes.NewReader(data), &blockblob.UploadStreamOptions{BlockSize: 65536}))(t)
+	must(file.Seek(0, io.SeekStart))(t)
+	must(one.UploadFile(ctx, file, nil))(t)
+	target := make([]byte, len(data))
+	must(one.DownloadBuffer(ctx, target, nil))(t)
+	equal(t, bytes.Equal(target, data), true)
+	out := must(os.Create(filepath.Join(folder, "one")))(t)
+	defer out.Close()
+	equal(t, must(one.DownloadFile(ctx, out, nil))(t), int64(len(data)))
+	must(one.Delete(ctx, nil))(t)
 	var names []string
 	for _, page := range pages(t, client.NewListBlobsFlatPager(name, &azblob.ListBlobsFlatOptions{MaxResults: ptr(int32(2))})) {
 		for _, item := range page.Segment.BlobItems {

@@ -49,6 +49,7 @@ func TestPageBlobs(t *testing.T) {
 	must(disk.UploadPagesFromURL(ctx, readable(t, name, "disk"), 1024, 0, 512, nil))(t)
 	must(disk.Resize(ctx, 2048, nil))(t)
 	must(disk.UpdateSequenceNumber(ctx, &pageblob.UpdateSequenceNumberOptions{ActionType: to.Ptr(pageblob.SequenceNumberActionTypeUpdate), SequenceNumber: ptr(int64(7))}))(t)
+	equal(t, len(contents(t, disk.BlobClient())), 2048)
 	_, _ = disk.StartCopyIncremental(ctx, disk.URL(), taken, nil)
 }
 
@@ -81,6 +82,9 @@ func TestWhatAnAccountMayNotOffer(t *testing.T) {
 	_, _ = client.DeleteImmutabilityPolicy(ctx, nil)
 	_, _ = client.SetLegalHold(ctx, false, nil)
 	_, _ = client.SetExpiry(ctx, blockblob.ExpiryTypeNever{}, nil)
+	log := home.NewAppendBlobClient("log")
+	must(log.Create(ctx, nil))(t)
+	_, _ = log.SetExpiry(ctx, appendblob.ExpiryTypeNever{}, nil)
 	_, err := account.RestoreContainer(ctx, unique("go-"), "01D6", nil)
 	equal(t, err != nil, true)
 	_, err = home.Restore(ctx, "01D6", nil)

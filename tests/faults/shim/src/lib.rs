@@ -9,7 +9,7 @@
 //!   every such call take 100 ms longer, whatever N is; `sync-stall`, `write-stall` and `read-stall` hold every such call
 //!   while the gate file exists.
 //! - `LAZULI_FAULTS_GATE=FILE`: calls count only while this file exists.
-//! - `LAZULI_FAULTS_SEEN=FILE`: a line for every fault that was injected.
+//! - `LAZULI_FAULTS_SEEN=FILE`: a line for every fault that was injected: its kind, the number of the call, and the path.
 //! - `LAZULI_FAULTS_UNDO=FOLDER`: a log of the bytes that every write replaced, of the existing names, and of every sync of a
 //!   file or directory. After a kill, `undo.py` reverts unsynced changes with it, as a loss of power does. A name is durable
 //!   only when its directory was synced; the sync of a file covers its content.
@@ -53,7 +53,7 @@ fn written(
     }
     plan::delay(Kind::Write);
     let _disk = disk();
-    let allowed = match plan::next(Kind::Write) {
+    let allowed = match plan::next(Kind::Write, Some(file)) {
         Some(Fault::Error(code)) => return fail(code),
         Some(Fault::Short) => count.div_ceil(2),
         _ => count,
@@ -67,7 +67,7 @@ fn read_file(file: c_int, buffer: *mut c_void, read: impl FnOnce() -> ssize_t) -
         return read();
     }
     plan::delay(Kind::Read);
-    match plan::next(Kind::Read) {
+    match plan::next(Kind::Read, Some(file)) {
         Some(Fault::Error(code)) => fail(code),
         fault => {
             let got = read();
@@ -86,7 +86,7 @@ fn synced(file: c_int, sync: impl FnOnce() -> c_int) -> c_int {
     }
     plan::delay(Kind::Sync);
     let _disk = disk();
-    if let Some(Fault::Error(code)) = plan::next(Kind::Sync) {
+    if let Some(Fault::Error(code)) = plan::next(Kind::Sync, Some(file)) {
         return fail(code) as c_int;
     }
     let path = plan::path_of(file).filter(|_| undo::is_wanted());
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn ftruncate64(file: c_int, length: off64_t) -> c_int {
         return unsafe { real::ftruncate64(file, length) };
     }
     let _disk = disk();
-    if let Some(Fault::Error(code)) = plan::next(Kind::Write) {
+    if let Some(Fault::Error(code)) = plan::next(Kind::Write, Some(file)) {
         return fail(code) as c_int;
     }
     undo::truncates(file, length);

@@ -31,7 +31,7 @@ fn naming(paths: &[Option<PathBuf>], call: impl FnOnce() -> c_int) -> c_int {
         return call();
     }
     let _disk = disk();
-    plan::next(Kind::Name);
+    plan::next(Kind::Name, None);
     if !undo::is_wanted() {
         return call();
     }

@@ -135,7 +135,7 @@ fn is_open() -> bool {
 pub fn delay(kind: Kind) {
     let delays = |planned: &&Planned| planned.kind == kind && matches!(planned.fault, Fault::Slow | Fault::Stall);
     let Some(found) = plan().faults.iter().find(delays).filter(|_| is_open()) else { return };
-    tell(found.name, 0);
+    tell(found.name, 0, None);
     match found.fault {
         Fault::Stall => {
             while is_open() {
@@ -146,8 +146,8 @@ pub fn delay(kind: Kind) {
     }
 }
 
-/// The fault for the next call of this kind, if the plan has one.
-pub fn next(kind: Kind) -> Option<Fault> {
+/// The fault for the next call of this kind, if the plan has one. The file is that of the call, if it has one.
+pub fn next(kind: Kind, file: Option<c_int>) -> Option<Fault> {
     if !is_open() {
         return None;
     }
@@ -158,7 +158,7 @@ pub fn next(kind: Kind) -> Option<Fault> {
         planned.kind == kind && is_due && !is_delay
     };
     let found = plan().faults.iter().find(due)?;
-    tell(found.name, number);
+    tell(found.name, number, file.and_then(path_of));
     if let Fault::Kill = found.fault {
         // SAFETY: no memory is involved; the process is our own.
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
@@ -166,9 +166,9 @@ pub fn next(kind: Kind) -> Option<Fault> {
     Some(found.fault)
 }
 
-fn tell(name: &str, number: u64) {
+fn tell(name: &str, number: u64, file: Option<PathBuf>) {
     let Some(path) = &plan().seen else { return };
-    let line = format!("{name} {number}\n");
+    let line = format!("{name} {number} {}\n", file.unwrap_or_default().display());
     // SAFETY: the path is a C string; the line has the given length; the file is ours.
     unsafe {
         let file = real::open64(path.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND, 0o644);

@@ -91,7 +91,7 @@ if (ENDPOINT) {
     const token = service.generateSharedAccessSignature(name, "a", { AccessPolicy: { Permissions: "r", Expiry: new Date(Date.now() + 3_600_000) } });
     const reader = azure.createBlobServiceWithSas(ENDPOINT, token);
     assert.equal((await call(reader, "getBlobToText", name, "a"))[0], "x");
-    // Signatures of 2014 hid what they did not allow.
+    // With versions of 2014, an operation that the signature does not allow gets 404.
     await assert.rejects(call(reader, "deleteBlob", name, "a"), (error) => [403, 404].includes(error.statusCode));
   });
 

@@ -57,7 +57,7 @@ if (ENDPOINT) {
     const token = service.generateSharedAccessSignature(name, policy);
     const reader = azure.createQueueServiceWithSas(ENDPOINT, typeof token === "string" ? token : token.queryString);
     assert.deepEqual(await call(reader, "peekMessages", name).then(([messages]) => messages), []);
-    // Signatures of 2014 hid what they did not allow.
+    // With versions of 2014, an operation that the signature does not allow gets 404.
     await assert.rejects(call(reader, "createMessage", name, "x"), (error) => [403, 404].includes(error.statusCode));
   });
 

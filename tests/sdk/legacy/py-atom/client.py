@@ -1,4 +1,6 @@
-"""One name for each thing that `azure` 0.11.1 and `azure-storage` 0.20.3 have in common."""
+"""One name for each thing that `azure` 0.8.4, `azure` 0.11.1 and `azure-storage` 0.20.3 have in common."""
+
+import pytest
 
 try:
     from azure.common import AzureConflictHttpError as Conflict
@@ -28,7 +30,11 @@ except ImportError:
     )
     from azure.storage.sharedaccesssignature import SharedAccessPolicy
 
+# `azure` 0.8.4 speaks 2012-02-12. It has no policies and signatures for tables, and its times have no zone.
+FIRST = not hasattr(TableService, "get_table_acl")
+not_in_the_first = pytest.mark.skipif(FIRST, reason="azure 0.8.4 does not have this")
+
 __all__ = [
-    "AccessPolicy", "BatchFailure", "BatchInvalid", "BlobService", "Conflict", "Entity", "EntityProperty", "Failure", "Missing",
-    "QueueService", "SharedAccessPolicy", "SignedIdentifier", "SignedIdentifiers", "TableService",
+    "FIRST", "AccessPolicy", "BatchFailure", "BatchInvalid", "BlobService", "Conflict", "Entity", "EntityProperty", "Failure",
+    "Missing", "QueueService", "SharedAccessPolicy", "SignedIdentifier", "SignedIdentifiers", "TableService", "not_in_the_first",
 ]  # fmt: skip

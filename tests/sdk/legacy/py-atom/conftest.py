@@ -1,4 +1,4 @@
-"""Fixtures for the clients that speak version 2014-02-14, and Atom to tables."""
+"""Fixtures for the clients that speak version 2014-02-14, one of them 2012-02-12, and Atom to tables."""
 
 import sys
 from pathlib import Path

@@ -3,7 +3,7 @@
 from datetime import datetime, timezone
 
 import pytest
-from client import Conflict, Entity, EntityProperty, Failure, Missing
+from client import FIRST, Conflict, Entity, EntityProperty, Failure, Missing, not_in_the_first
 
 from common import random_name
 
@@ -26,7 +26,7 @@ def test_insert_returns_the_entity(service, table):
     assert (found.PartitionKey, found.RowKey, found.name, found.age) == ("p", "r", "x", 39)
     assert found.etag == service.get_entity(table, "p", "r").etag
     assert found.etag.startswith("W/\"datetime'")
-    assert isinstance(found.Timestamp, datetime)
+    assert FIRST or isinstance(found.Timestamp, datetime)
 
 
 def test_insert_an_entity_object(service, table):
@@ -73,7 +73,7 @@ SAME = {
     "double huge": 1.5e300,
     "boolean true": True,
     "boolean false": False,
-    "datetime": datetime(1973, 10, 4, 1, 2, 3, tzinfo=timezone.utc),
+    "datetime": datetime(1973, 10, 4, 1, 2, 3, tzinfo=None if FIRST else timezone.utc),
 }
 
 
@@ -280,6 +280,7 @@ def test_query_errors(service, data):
     assert "InvalidInput" in str(raised.value)
 
 
+@not_in_the_first  # its copy of the client forgets the host
 def test_with_filter(service, table):
     """The client's own hook sees each request and response."""
     seen = []

@@ -98,7 +98,7 @@ def test_container_soft_delete(service, container):
 def test_immutability(blob):
     """Only in a container that supports it; elsewhere a clear error."""
     for call in (lambda: blob.set_immutability_policy(ImmutabilityPolicy(expiry_time=soon(), policy_mode="Unlocked")),
-                 blob.delete_immutability_policy, lambda: blob.set_legal_hold(True)):
+                 blob.delete_immutability_policy, lambda: blob.set_legal_hold(True), lambda: blob.set_legal_hold(False)):
         found = outcome(call)
         assert found == "ok" or found[0] in (400, 409, 501), found
 

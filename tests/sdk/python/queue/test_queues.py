@@ -108,7 +108,7 @@ def test_list_queues_with_a_bad_page_size(service, size):
 
 
 def test_metadata(service, queue):
-    """QU-06: a set of metadata replaces the one before, whoever wrote it."""
+    """QU-06: Set Queue Metadata replaces all earlier metadata, including that of other clients."""
     assert queue.get_queue_properties().metadata == {}
     queue.set_queue_metadata({"first": "1", "Second": "two words"})
     assert queue.get_queue_properties().metadata == {"first": "1", "Second": "two words"}

@@ -1,6 +1,5 @@
 package lazuli;
 
-import static lazuli.Suite.rejected;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -143,10 +142,5 @@ class Tables {
         TableServiceClient secondary = new TableServiceClientBuilder().endpoint(Suite.endpoint("Table", 10002) + "-secondary")
             .credential(new com.azure.core.credential.AzureNamedKeyCredential(Suite.ACCOUNT, Suite.KEY)).retryOptions(NO_RETRIES).buildClient();
         assertTrue(secondary.getStatistics().getGeoReplication() != null);
-    }
-
-    @Test
-    void everyPublicMethodIsCalled() throws Exception {
-        assertEquals(List.of(), Suite.uncalled(name -> name.replace("WithResponse", ""), TableServiceClient.class, TableClient.class));
     }
 }
