@@ -75,7 +75,7 @@ def test_daily_work_on_a_server(binary, directory):
 def test_daily_work_on_a_stopped_store(binary, directory):
     with serve(binary, directory) as server:
         shell = Shell(binary, directory, store="data")
-        contains(shell("table", "list", code=1), "stop it, or leave --location out")
+        contains(shell("table", "list", code=1), "stop it, or omit --location")
         equal(server.stop(), 0)
     daily_work(shell)
     contains(Shell(binary, directory, store="nothing")("table", "list", code=1), "no store")

@@ -51,7 +51,7 @@ pub struct Bench {
     #[arg(long, value_name = "PROGRAM")]
     nginx: Option<PathBuf>,
 
-    /// Connections that send at the same time
+    /// Number of concurrent connections
     #[arg(long, value_name = "COUNT", default_value_t = 64)]
     connections: usize,
 
@@ -107,7 +107,7 @@ pub struct Bench {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Be the bare server, with bodies of this size
+    /// Run as the bare server, with bodies of this size
     #[arg(long, hide = true, value_name = "BYTES")]
     bare: Option<usize>,
 }

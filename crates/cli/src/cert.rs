@@ -18,7 +18,7 @@ Examples:
   lazuli serve --tls-cert certs/server.pem --tls-key certs/server-key.pem
   lazuli table list --ca-file certs/ca.pem -c 'DefaultEndpointsProtocol=https;AccountName=…'
 
-For a server of your own, `lazuli serve --self-signed` does without a CA.")]
+For a server of your own, `lazuli serve --self-signed` needs no CA.")]
 pub struct Cert {
     /// Directory for the CA, the certificate and their keys, created if it does not exist
     #[arg(value_name = "DIR")]

@@ -181,7 +181,7 @@ pub mod tests {
 
     use super::*;
 
-    /// Values of all types, with a liking for extremes.
+    /// Values of all types, often extreme ones.
     pub fn any_value() -> impl Strategy<Value = Value> {
         let text = prop_oneof![
             "\\PC{0,12}".boxed(),

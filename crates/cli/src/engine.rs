@@ -93,7 +93,7 @@ impl Origin {
                     Ok(Copied::Content { piece, offset, bytes })
                 }
                 Some(Block::End(totals)) => Ok(Copied::End(totals.marks)),
-                None => Err("the backup has no end".into()),
+                None => Err("the backup ends too early".into()),
             },
         }
     }

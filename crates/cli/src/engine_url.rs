@@ -135,7 +135,7 @@ fn failed(url: &PostgresUrl, error: &lazuli_postgres::DatabaseError) -> EngineEr
     EngineError::Failed(format!("{url}: {error}"))
 }
 
-/// Rejects the URL of a database as a directory: messages with the name would show its password.
+/// Rejects the URL of a database where a directory is expected: messages that name the directory would show its password.
 fn reject_database(path: &Path) -> Result<(), String> {
     let text = path.to_string_lossy();
     if text.starts_with("postgres:") || text.starts_with("postgresql:") {
@@ -150,7 +150,7 @@ fn reject_backup(path: &Path) -> Result<(), String> {
     if is_backup && !path.join(lazuli_store::FORMAT_FILE).exists() {
         let shown = path.display();
         return Err(format!(
-            "{shown} is a backup, not a store; make a store of it: lazuli restore {shown} --location NEW-DIRECTORY"
+            "{shown} is a backup, not a store; create a store from it: lazuli restore {shown} --location NEW-DIRECTORY"
         ));
     }
     Ok(())

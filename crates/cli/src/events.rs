@@ -32,7 +32,7 @@ Examples:
 
 The admin listener is on loopback only: run this on the machine, or in the container, of the server.")]
     Drain {
-        /// Longest wait
+        /// Maximum time to wait
         #[arg(long, value_name = "SECONDS", default_value_t = 60)]
         timeout: u32,
 

@@ -180,7 +180,7 @@ fn hint(error: &str) -> Option<&'static str> {
     hints.into_iter().find(|(sign, _)| error.contains(sign)).map(|(_, hint)| hint)
 }
 
-/// Exit code for wrong usage, as of clap.
+/// Exit code for wrong usage, the same as that of clap.
 const USAGE: u8 = 2;
 
 /// Reports wrong usage that the parser of the command line cannot see.

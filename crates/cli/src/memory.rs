@@ -6,11 +6,11 @@ use std::fs::read_to_string;
 use std::path::Path;
 
 const MIB: u64 = 1024 * 1024;
-/// The caches get one byte of this many.
+/// The caches get 1/32 of the memory.
 const SHARE: u64 = 32;
-/// But at least this much,
+/// Minimum size of the caches.
 const BYTES_MIN: u64 = 64 * MIB;
-/// and at most this: enough for the indexes and filters of ten million rows of a kilobyte.
+/// Maximum size of the caches: enough for the indexes and filters of ten million rows of a kilobyte.
 const BYTES_MAX: u64 = 256 * MIB;
 
 /// Memory for caches: a small share of the memory of the machine or the container.

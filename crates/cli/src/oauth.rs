@@ -20,7 +20,7 @@ pub enum Mode {
     Basic,
 }
 
-/// Whose tokens are accepted.
+/// The tokens that the server accepts.
 #[derive(Args)]
 pub struct OauthArgs {
     /// For development: accept tokens that anyone can create, on loopback only unless --dev-account is given

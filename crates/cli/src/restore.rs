@@ -68,7 +68,7 @@ impl Restore {
         let (target, done) = match (&self.engine, &self.location) {
             (Some(EngineUrl::Postgres(url)), _) => (url.to_string(), self.fill(reader, url)?),
             (None, Some(location)) => (location.display().to_string(), self.create(reader, location)?),
-            _ => return Err("--engine takes a database; name a new store by --location".into()),
+            _ => return Err("--engine expects the URL of a database; pass --location for a new store".into()),
         };
         if self.json {
             say!("{}", describe(&manifest, &target));

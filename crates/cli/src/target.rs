@@ -131,7 +131,7 @@ impl Target {
         let opened = engine_url::open_store(location, engine_url::StoreSettings::default());
         let engine = opened.map_err(|error| match error {
             EngineError::InUse(text) => {
-                format!("{text}; stop it, or leave --location out to send it requests")
+                format!("{text}; stop it, or omit --location to send requests to it")
             }
             EngineError::Failed(text) => text,
         })?;

@@ -40,7 +40,7 @@ Examples:
 SDKs send tokens over https only: use `lazuli serve --oauth dev --self-signed`, and a credential
 whose get_token returns the token.")]
 pub struct Token {
-    /// Role, such as 'Storage Table Data Reader'; NAME/ACCOUNT is for one account; may be repeated [default: full access]
+    /// Role, such as 'Storage Table Data Reader'; NAME/ACCOUNT limits it to one account; may be repeated [default: full access]
     #[arg(long, value_name = "NAME")]
     role: Vec<String>,
 

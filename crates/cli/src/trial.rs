@@ -77,10 +77,10 @@ struct Tried {
 
 #[derive(Args)]
 struct Sequences {
-    /// How many sequences
+    /// Number of sequences
     #[arg(long, default_value_t = 100)]
     count: u32,
-    /// Steps in each, at most
+    /// Maximum number of steps per sequence
     #[arg(long, default_value_t = 100)]
     steps: usize,
     #[command(flatten)]
@@ -92,13 +92,13 @@ struct Histories {
     /// The service: table, queue or blob
     #[arg(long, value_name = "SERVICE", default_value = "table", value_parser = service)]
     service: Service,
-    /// How many histories
+    /// Number of histories
     #[arg(long, default_value_t = 100)]
     count: u64,
-    /// Clients at a time
+    /// Number of concurrent clients
     #[arg(long, default_value_t = 8)]
     clients: usize,
-    /// Operations of each
+    /// Number of operations per client
     #[arg(long, default_value_t = 30)]
     operations: usize,
     /// Kill the server in the middle of each history
@@ -110,13 +110,13 @@ struct Histories {
 
 #[derive(Args)]
 struct Invariants {
-    /// How long
+    /// Duration of the run
     #[arg(long, default_value_t = 30)]
     seconds: u64,
     /// Number of writers; there are as many readers
     #[arg(long, default_value_t = 8)]
     writers: usize,
-    /// How often the server is killed during the run
+    /// Number of times the server is killed during the run
     #[arg(long, default_value_t = 5)]
     kills: usize,
     #[command(flatten)]

@@ -105,7 +105,7 @@ impl Program {
         })
     }
 
-    /// What the program prints when a service is ready. The programs with one service use other words, and each its own.
+    /// The lines that the program prints when a service is ready. Their wording differs from program to program.
     pub fn ready_lines(self, service: Service, scheme: &str, address: SocketAddr) -> String {
         let title = service.title();
         match self {
@@ -166,7 +166,7 @@ const OPTIONS: [&str; 12] = [
     "extentMemoryLimit",
 ];
 
-/// What a command line of Azurite leads to, if not to a server.
+/// The outcome of an Azurite command line that starts no server.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unserved {
     /// Print this.

@@ -34,7 +34,7 @@ Examples:
   lazuli backup --engine postgres://lazuli@db/lazuli \\
       --content 's3://blobs?endpoint=http://s3:8333' /backups/cluster
   lazuli check /backups/monday                           verifies it
-  lazuli restore /backups/monday --location new-data     makes a store of it
+  lazuli restore /backups/monday --location new-data     creates a store from it
 
 The directory must be empty or not exist. Only its owner can read it, because it contains account
 keys. manifest.json is written last: a backup without it is incomplete, and restore rejects it. While

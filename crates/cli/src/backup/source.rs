@@ -59,7 +59,7 @@ impl BackupInput {
     /// Begins a backup of a database, which front ends may use meanwhile.
     pub fn of_database(url: &EngineUrl, content: Option<&ObjectsUrl>) -> Result<Self, String> {
         if !matches!(url, EngineUrl::Postgres(_)) {
-            return Err("--engine takes a database; name a store by --location".into());
+            return Err("--engine expects the URL of a database; pass --location for a store".into());
         }
         let runtime = runtime::many_threads()?;
         let opened = runtime.block_on(engine_url::open(url, content, engine_url::StoreSettings::default()));
@@ -74,7 +74,7 @@ impl BackupInput {
         }
     }
 
-    /// Lets go of it.
+    /// Closes the source.
     pub fn close(self) {
         match self {
             // After the last block the backup has already ended; before that, tell the server to abandon it.

@@ -40,7 +40,7 @@ pub struct Tally {
     counts: Mutex<(Counts, Progress)>,
 }
 
-/// What a transfer did.
+/// The result of a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Blobs that were transferred.

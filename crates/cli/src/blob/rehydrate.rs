@@ -11,7 +11,7 @@ use crate::fault::EXIT_CODES;
 use crate::storage::StorageRequest;
 use crate::target::Target;
 
-/// How urgent it is.
+/// Priority of a rehydration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Priority {
     Standard,
@@ -42,7 +42,7 @@ pub struct Rehydrate {
     #[arg(long, value_enum, default_value_t = Tier::Hot)]
     tier: Tier,
 
-    /// How urgent it is
+    /// Priority of the rehydration
     #[arg(long, value_enum, default_value_t = Priority::Standard)]
     priority: Priority,
 

@@ -128,7 +128,8 @@ impl OfBackup {
             for run in units.runs() {
                 let at = run.start as u64 * ALIGN_BYTES;
                 let bytes = run.len() as u64 * ALIGN_BYTES;
-                self.found.add(format!("content that rows name is missing: {bytes} bytes of {stream}/{at}"));
+                self.found
+                    .add(format!("content that rows refer to is missing: {bytes} bytes of {stream}/{at}"));
             }
         }
         outcome.add(self.found.findings, self.found.examples);

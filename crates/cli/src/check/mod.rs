@@ -53,7 +53,7 @@ pub struct Check {
     #[arg(long, value_name = "URL", requires = "engine")]
     content: Option<ObjectsUrl>,
 
-    /// List content of stopped servers that no row names; nothing is removed
+    /// List content of stopped servers that no row refers to; nothing is removed
     #[arg(long, requires = "engine")]
     orphans: bool,
 

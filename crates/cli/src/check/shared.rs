@@ -25,7 +25,7 @@ const EXAMPLES_MAX: usize = 100;
 
 const RESTORE: &str = "restore the database and the object store from backups of the same moment, or upload the damaged blobs again";
 
-/// What is checked.
+/// A check of a database that servers share.
 pub struct Shared<'a> {
     /// The database.
     pub engine: &'a EngineUrl,
@@ -41,7 +41,7 @@ impl Shared<'_> {
     /// Runs the check.
     pub fn run(&self) -> Result<Outcome, String> {
         let EngineUrl::Postgres(url) = self.engine else {
-            return Err("--engine checks databases; name a store by its directory".into());
+            return Err("--engine expects the URL of a database; to check a store, pass its directory".into());
         };
         runtime::many_threads()?.block_on(self.check(url))
     }
@@ -104,7 +104,7 @@ impl Shared<'_> {
         }
         let audit = pass.auditor.finish().await.map_err(error)?;
         outcome.lines.push(format!(
-            "blobs: {} {} of content with {} read; {} in use, {} that no row names (garbage, or uploads in progress)",
+            "blobs: {} {} of content with {} read; {} in use, {} not referenced by any row (garbage, or uploads in progress)",
             thousands(audit.pieces),
 plural(audit.pieces, "piece", "pieces"),
             bytes_text(audit.bytes),
@@ -162,7 +162,7 @@ impl Pass<'_> {
     }
 }
 
-/// Lists stored content that no row names, of streams that no front end has.
+/// Lists stored content that no row refers to, in streams that no front end owns.
 async fn list_orphans(
     auditor: &Auditor<'_>,
     content: &dyn Content,

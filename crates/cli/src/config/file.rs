@@ -159,7 +159,7 @@ fn wrong(entry: &Entry, serve: &Command, settings: &[Setting]) -> Option<String>
         _ => None,
     };
     if let Some(wanted) = wanted {
-        return Some(format!("{key} wants {wanted}, not {kind}"));
+        return Some(format!("{key} expects {wanted}, not {kind}"));
     }
     rejected(serve, setting.args_of_entry(entry).into_iter()).filter(|what| !what.contains(NOT_PROVIDED))
 }

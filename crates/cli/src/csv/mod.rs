@@ -109,7 +109,7 @@ pub struct CsvReader<R> {
     pub record_line: u64,
 }
 
-/// What a column is for.
+/// The meaning of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Meaning {
     /// A property of that type.
@@ -137,7 +137,7 @@ impl<R: BufRead> CsvReader<R> {
         (self.offset, self.line) = (offset, line);
     }
 
-    /// What is read from.
+    /// The input.
     pub fn input_mut(&mut self) -> &mut R {
         &mut self.input
     }

@@ -114,7 +114,7 @@ fn describe(reason: Unfit) -> String {
             text(found)
         ),
         Unfit::Differs => {
-            "the existing entity has the same Timestamp and other properties; both would have the same ETag"
+            "the existing entity has the same Timestamp but different properties; both would have the same ETag"
                 .into()
         }
         Unfit::Future(latest) => {

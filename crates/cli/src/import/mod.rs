@@ -119,7 +119,7 @@ impl Import {
     /// Reads the files.
     pub fn run(mut self) -> Result<ExitCode, String> {
         if self.table.is_some() && self.files.len() > 1 {
-            return usage("--table is for one file");
+            return usage("--table can only be used with a single file");
         }
         self.target = self.target.or_new();
         if let Some(directory) = &self.from_azurite {
@@ -204,7 +204,7 @@ impl Import {
         let has_done_nothing = number(state.content(), "rows") == 0;
         if copied.is_err() && is_new && has_done_nothing {
             tell!(
-                "lazuli: table {} was created for this import and stays; fix the file and import it again",
+                "lazuli: table {} was created for this import and is kept; fix the file and import it again",
                 table.name()
             );
         }

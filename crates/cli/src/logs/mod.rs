@@ -197,7 +197,8 @@ fn show(out: &mut impl Write, look: Look, text: &str, line: &LogLine) -> io::Res
     }
 }
 
-/// A number, a class of numbers, a name with or without who sent the request, `ok` or `error`.
+/// Does a line match `--status`? `wanted` is a number, a class of numbers, `ok`, `error`, or a name with or without the prefix
+/// for the kind of authentication, such as `SAS`.
 fn is_status(wanted: &str, line: &LogLine) -> bool {
     let (number, name) = (line.get("http-status-code"), line.get("request-status"));
     let plain =

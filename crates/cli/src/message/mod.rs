@@ -92,9 +92,9 @@ enum MessageCommand {
     /// can move messages; other servers reject the request.
     #[command(after_help = format!("Examples:\n  lazuli message move jobs-poison jobs\n  lazuli message move jobs-poison jobs --max 10\n\n{EXIT_CODES}"))]
     Move {
-        /// Queue that the messages leave
+        /// Source queue
         from: String,
-        /// Queue that they join
+        /// Destination queue
         to: String,
         /// Maximum number of messages [default: all that are visible]
         #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]

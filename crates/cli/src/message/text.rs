@@ -24,7 +24,7 @@ impl Encoding {
             return Ok(text.to_owned());
         }
         let bytes = STANDARD.decode(text.trim()).map_err(|_| "a message is not Base64; omit --base64")?;
-        String::from_utf8(bytes).map_err(|_| "a message is not text in Base64; omit --base64".into())
+        String::from_utf8(bytes).map_err(|_| "a message is not Base64-encoded text; omit --base64".into())
     }
 }
 

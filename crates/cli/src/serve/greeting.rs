@@ -1,4 +1,4 @@
-//! What a server prints when it has started, and when it stops.
+//! The output of a server when it starts and when it stops.
 
 use std::io::Write as _;
 
@@ -69,7 +69,7 @@ impl Serve {
                 )
             }
             (EngineUrl::File(path), DurabilityArg::Relaxed) => format!(
-                "  data: {}; RELAXED durability, a crash of the machine may lose the last changes",
+                "  data: {}; RELAXED durability: a crash of the machine may lose the last changes",
                 whole(path).display()
             ),
         });

@@ -310,7 +310,7 @@ impl Serve {
             account.is_fallback = account.is_development();
         }
         if self.durability == DurabilityArg::Relaxed && self.quiet {
-            tell!("lazuli: RELAXED durability, a crash of the machine may lose the last changes");
+            tell!("lazuli: RELAXED durability: a crash of the machine may lose the last changes");
         }
         // From here on, no signal is lost.
         let mut signals = Signals::new().map_err(|error| error.to_string())?;
