@@ -38,7 +38,10 @@ impl Adoption {
         for Row { partition, row, version, value } in rows {
             let key = keyspace::row_key(table, &partition, &row);
             if key.len() > KEY_BYTES_MAX {
-                return Err(Error::TooLarge(format!("a key of {} bytes; {KEY_BYTES_MAX} fit", key.len())));
+                return Err(Error::TooLarge(format!(
+                    "a key of {} bytes is too long; the maximum is {KEY_BYTES_MAX}",
+                    key.len()
+                )));
             }
             check_value(value.len())?;
             adoption.bytes += WRITE_BYTES + key.len() + value.len();

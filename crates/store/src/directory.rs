@@ -164,7 +164,7 @@ impl Directory {
             let name = entry.map_err(OpenError::io("read", &self.path))?.file_name();
             let is_ours = name == LOCK || name.to_string_lossy().starts_with(&temporary(FORMAT));
             if !is_ours {
-                let found = format!("it has no format file, but {name:?}");
+                let found = format!("it contains {name:?}, but no format file");
                 return Err(OpenError::Format { dir: self.path.clone(), found });
             }
         }

@@ -91,7 +91,7 @@ impl Scratch {
                 Err(e) => return Err(OpenError::io("create", &path)(e)),
             }
         }
-        Err(OpenError::io("make a directory in", &root)(ErrorKind::AlreadyExists.into()))
+        Err(OpenError::io("create a directory in", &root)(ErrorKind::AlreadyExists.into()))
     }
 }
 

@@ -29,7 +29,7 @@ use crate::http::{Body, BoxFuture, Handler, Peer, Reply, RequestHead};
 use crate::metrics::{self, View};
 use crate::state::State;
 
-/// Longest that one call waits for events.
+/// Maximum time that one call waits for events.
 const DRAIN_SECONDS_MAX: u64 = 600;
 
 /// The name of the file in the data directory.
@@ -291,7 +291,7 @@ fn given_keys(list: &Value) -> Result<[Vec<u8>; 2], AdminError> {
         Some(bytes) if bytes < KEY_BYTES_MIN => Err(AdminError(
             400,
             format!(
-                "a key of {bytes} bytes can be guessed: at least {KEY_BYTES_MIN}, usually {KEY_BYTES}, random bytes in Base64 are needed"
+                "a key of {bytes} bytes can be guessed; pass at least {KEY_BYTES_MIN}, usually {KEY_BYTES}, random bytes in Base64"
             ),
         )),
         _ => Ok(keys),

@@ -54,10 +54,10 @@ pub async fn carry_out(state: Arc<State>, mut writer: LogWriter, work: Analytics
                 }
                 Ok(Imported { files, left }) => tracing::warn!(
                     directory = %path, files, left,
-                    "moved log files into the containers $logs; those of accounts that do not exist are left"
+                    "moved log files into the containers $logs, except those of accounts that do not exist"
                 ),
                 Err(error) => {
-                    tracing::error!(directory = %path, error, "failed to move log files; they are left there");
+                    tracing::error!(directory = %path, error, "failed to move log files; they stay in this directory");
                 }
             }
         }

@@ -107,7 +107,7 @@ impl Courier {
         for (count, event) in batch.events.iter().enumerate() {
             if let Err(why) = self.send(event).await {
                 if let Err(error) = self.events.failed(&batch, count).await {
-                    tracing::warn!(%error, count, "failed to forget delivered events; they are sent again");
+                    tracing::warn!(%error, count, "failed to delete the records of delivered events; the events are sent again");
                 }
                 return Err(why);
             }
@@ -182,6 +182,6 @@ async fn post(outbound: &Outbound, url: &OutboundUrl, encoded: &Value) -> Result
         Ok(response) => Err(format!("the webhook responded with status {}", response.status)),
         Err(Problem::Failed(error)) => Err(format!("the webhook cannot be reached: {error}")),
         Err(Problem::NotAllowed) => Err("the webhook has an address that is not allowed".into()),
-        Err(Problem::Busy) => Err("too many requests are under way".into()),
+        Err(Problem::Busy) => Err("too many requests are in progress".into()),
     }
 }

@@ -145,8 +145,8 @@ impl Packs {
             if !can {
                 tracing::warn!(
                     directory = %self.dir.display(),
-                    "the file system cannot free parts of a file: space of deleted content comes back only when all content of \
-                     a pack file is deleted"
+                    "the file system cannot free parts of a file: the space of deleted content is freed only when all content of its \
+                     pack file is deleted"
                 );
             }
             can

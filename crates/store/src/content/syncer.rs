@@ -118,7 +118,7 @@ fn sync(packs: &Packs, pack: &Pack) -> Result<()> {
         .and_then(|()| packs.make_entry_durable(pack));
     crash_point::pass(Point::AfterContentSync);
     if let Err(error) = &outcome {
-        tracing::error!(pack = %pack.path.display(), %error, "a sync failed; the pack takes no more content");
+        tracing::error!(pack = %pack.path.display(), %error, "a sync failed; no more content is written to this pack");
         pack.state().failed = Some(error.to_string());
     }
     outcome
