@@ -361,7 +361,7 @@ def test_a_query_is_explained_on_demand(binary, directory):
         shell = Shell(binary, directory, server)
         fill(shell, "many", 30)
         equal(len(shell.rows("entity", "query", "many", "--filter", "N lt 3", "--explain")), 3)
-        contains(shell.errors, "explain: ", "30 read, 3 returned, 1 page")
+        contains(shell.errors, "explain: plan table, key ranges 1\n", "30 read, 3 returned, 1 page")
         shell("query", "many", "--filter", "PartitionKey eq 'p1'", "--explain")
         contains(shell.errors, "10 read, 10 returned")
 

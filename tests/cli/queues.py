@@ -25,6 +25,7 @@ def daily_work(shell):
     equal(texts(shell, "jobs"), ["one & <two>", "three"])
     equal(shell.rows("queue", "stats"), [{"Name": "jobs", "Messages": 2}, {"Name": "other", "Messages": 0}])
     equal(shell("queue", "stats", "jobs", "-o", "csv"), "Name,Messages\r\njobs,2\r\n")
+    equal(shell("queue", "stats", "-o", "table"), "Name   Messages\njobs   2\nother  0\n")
     held = shell.rows("message", "get", "jobs", "--visibility-timeout", "600")[0]
     equal((held["MessageText"], held["DequeueCount"]), ("one & <two>", 1))
     equal(texts(shell, "jobs"), ["three"])

@@ -143,7 +143,7 @@ impl Cost {
             return tell!("explain: this server does not explain queries, only Lazuli does");
         }
         for (plan, ranges) in &self.plan {
-            tell!("explain: {plan} {ranges}");
+            tell!("explain: plan {plan}, key ranges {ranges}");
         }
         tell!(
             "explain: {} read, {} returned, {} {}, {} ms on the server",

@@ -12,6 +12,9 @@ use crate::storage::xml::Element;
 use crate::storage::{Session, StorageRequest, parse_pair};
 use crate::target::Target;
 
+/// Queues whose message counts are printed together.
+const STATS_PAGE: usize = 100;
+
 /// List, create and delete queues, and count their messages.
 ///
 /// Works with Lazuli, Azure and Azurite. Messages have a command of their own: lazuli message.
@@ -172,9 +175,13 @@ fn stats(
         })?;
     }
     let mut records = Records::new(output, &["Name", "Messages"]);
-    for name in names {
-        let count = message_count(session, &name)?;
-        records.page(&[vec![name.into(), number(&count.to_string())]])?;
+    // The columns of a table are aligned within a page.
+    for names in names.chunks(STATS_PAGE) {
+        let mut rows = Vec::new();
+        for name in names {
+            rows.push(vec![name.as_str().into(), number(&message_count(session, name)?.to_string())]);
+        }
+        records.page(&rows)?;
     }
     records.end()?;
     Ok(ExitCode::SUCCESS)

@@ -75,7 +75,7 @@ fn check(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Res
     let path = config::find_file(file.as_deref().map(AsRef::as_ref), variables);
     let told = match &path {
         Some(path) => path.display().to_string(),
-        None => format!("there is no configuration file ({})", config::PLACES.join(", ")),
+        None => format!("no configuration file (looked for {})", config::PLACES.join(" and ")),
     };
     let mistakes = mistakes(root, path, variables)?;
     for mistake in &mistakes {
