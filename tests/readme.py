@@ -71,9 +71,9 @@ def examples(options, connection, folder):
         return ["bash", flags, path + text]
 
     # The second server runs until it has said where it listens.
-    line = next(line for line in block("sh", "LAZULI_ACCOUNTS=").splitlines() if line.startswith("LAZULI_ACCOUNTS="))
-    accounts = f"{line} > blog.log &\nuntil grep 'endpoint of account blog' blog.log; do sleep 0.05; done\nkill $!; wait $!"
-    tokens = block("sh", "lazuli token").replace("11000", str(free_port())) + "kill %1; wait %1"
+    lines = [line for line in block("sh", "LAZULI_ACCOUNTS=").splitlines() if line.startswith(("key=", "LAZULI_ACCOUNTS="))]
+    accounts = "\n".join(lines) + " > blog.log &\nuntil grep 'endpoint of account blog' blog.log; do sleep 0.05; done\nkill $!; wait $!"
+    tokens = block("sh", "lazuli token").replace("11000", str(free_port())) + "wait"
     daily = f"export AZURE_STORAGE_CONNECTION_STRING='{connection}'\n" + block("sh", "lazuli table create")
 
     yield "curl", ["bash", "-c", local(block("sh", "curl -sS"))], '"Name":"Tom"'
