@@ -6,7 +6,7 @@
 use crate::types::{Row, TableId, Version};
 use crate::{EngineFuture, Error};
 
-/// What an engine must remember besides its rows, so that no version and no table id is ever issued twice.
+/// The state of an engine besides its rows. It ensures that no version and no table id is ever issued twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marks {
     /// The version of the last commit.

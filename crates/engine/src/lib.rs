@@ -1,4 +1,4 @@
-//! What any storage engine must do: the trait, an in-memory oracle, and the conformance suite that every engine runs.
+//! The contract of a storage engine: the trait, an in-memory oracle, and the conformance suite that every engine runs.
 //!
 //! An engine sees keys, values and versions; never an entity, a header or an ETag. There are no interactive
 //! transactions: each call is one round trip on any engine.

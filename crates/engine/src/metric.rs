@@ -10,7 +10,7 @@ use std::time::Duration;
 pub struct Metric {
     /// Its name: lower-case words joined by underscores, the unit last.
     pub name: &'static str,
-    /// What it means, in a sentence.
+    /// Its meaning, in a sentence.
     pub help: &'static str,
     /// Its value.
     pub value: MetricValue,

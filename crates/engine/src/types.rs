@@ -140,7 +140,7 @@ impl fmt::Debug for Scan {
     }
 }
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     /// The rows kept, in order.
@@ -157,13 +157,13 @@ pub struct Page {
 pub struct Write {
     /// The second part of the row's key; the first is that of the commit.
     pub row: Box<str>,
-    /// What must hold.
+    /// The condition that must hold.
     pub condition: Condition,
-    /// What to do.
+    /// The change to apply.
     pub change: Change,
 }
 
-/// What must hold of a row before it is changed.
+/// A condition on a row that must hold for the row to be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// Nothing.

@@ -46,7 +46,7 @@ pub struct AccessPolicy {
     pub start: Option<DateTime>,
     /// Not after.
     pub expiry: Option<DateTime>,
-    /// What is allowed, as it was written: letters of `raud`.
+    /// The permissions as they were written: letters of `raud`.
     pub permissions: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl AccessPolicy {
     }
 }
 
-/// What a signature allows: a set of letters.
+/// The permissions of a signature: a set of letters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Permissions(u32);
 

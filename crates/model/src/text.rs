@@ -67,7 +67,7 @@ impl fmt::Display for Text {
     }
 }
 
-/// What does not fit is rejected.
+/// Text that does not fit is rejected.
 impl fmt::Write for Text {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if text.len() > TEXT_BYTES_MAX - self.length {

@@ -13,7 +13,7 @@ const READ_AGAIN: Duration = Duration::from_secs(10);
 /// Largest file.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 
-/// What requests are signed with.
+/// The keys that requests are signed with.
 pub struct Keys {
     /// The access key.
     pub id: String,

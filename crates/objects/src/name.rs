@@ -64,7 +64,7 @@ fn digits(text: &str, count: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// What buckets hold. A line here may be added, never changed.
+    /// The names in buckets. A line here may be added, never changed.
     #[test]
     fn names_are_in_the_order_of_places() {
         let names = Names::new("a/b");

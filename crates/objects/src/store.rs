@@ -1,4 +1,4 @@
-//! What this crate asks of an object store: five calls, each of which may be repeated.
+//! The calls that this crate makes to an object store: five, each of which may be repeated.
 
 use std::fmt;
 use std::future::Future;

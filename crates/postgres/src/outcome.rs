@@ -1,4 +1,4 @@
-//! What an error of the database means: whether anything was applied, and what to do.
+//! The meaning of an error of the database: whether anything was applied, and how to proceed.
 
 use lazuli_engine::Error;
 use tokio_postgres::error::{DbError, Severity, SqlState};

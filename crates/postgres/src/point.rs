@@ -27,7 +27,7 @@ const _: () = assert!(SHARED_COPIES * BATCH_MAX * SHARED_BYTES_MAX <= crate::roo
 /// An attempt to read: the server, and its result.
 pub type Attempt = (Arc<Instance>, std::result::Result<Current, Failure>);
 
-/// What a caller gets from a statement that it may share.
+/// The outcome of a statement that callers may share, for one of them.
 pub enum SharedRead {
     /// The result.
     Done(Result<Attempt>),

@@ -27,7 +27,7 @@ const LANE_TIME_MAX: Duration = Duration::from_secs(15);
 pub trait Fetch: Send + Sync + 'static {
     /// Names a row.
     type Key: Send + 'static;
-    /// What a caller gets.
+    /// The result for one caller.
     type Found: Send + 'static;
 
     /// The results for some keys, in their order. Keys can occur more than once.

@@ -34,7 +34,7 @@ pub fn preflight(head: &Head<'_>, rules: &[CorsRule]) -> Result<Response, Failur
         .with("Access-Control-Allow-Credentials", "true"))
 }
 
-/// What the rules add to the response of a request. `response` must have all its other headers.
+/// The header fields that the rules add to a response. `response` must have all its other headers.
 pub fn fields(head: &Head<'_>, rules: &[CorsRule], response: &Response) -> Vec<ResponseField> {
     if rules.is_empty() {
         return Vec::new();

@@ -17,7 +17,7 @@ use crate::config::{AdminPort, Config};
 /// Connections that may wait to be accepted: as many as the system allows.
 const WAITING_MAX: u32 = u32::MAX;
 
-/// What a port is for.
+/// The purpose of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortPurpose {
     /// A service.
@@ -33,11 +33,11 @@ pub enum PortPurpose {
 /// Why a port cannot be bound.
 #[derive(Debug)]
 pub struct PortError {
-    /// What it was for.
+    /// The purpose of the port.
     pub purpose: PortPurpose,
-    /// Where it was wanted.
+    /// The address.
     pub address: SocketAddr,
-    /// What the system says.
+    /// The error of the system.
     pub source: io::Error,
 }
 
@@ -49,7 +49,7 @@ pub struct Ports {
     websites: Option<Port>,
 }
 
-/// What they become.
+/// The listeners on the bound ports.
 pub(crate) struct Listeners {
     pub(crate) services: Vec<(Service, TcpListener)>,
     pub(crate) admin: Option<TcpListener>,

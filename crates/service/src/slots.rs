@@ -51,7 +51,7 @@ pub struct Usage<const N: usize> {
     pub account: String,
     /// The name of the table or queue; empty for the sum of all others.
     pub name: String,
-    /// What was counted.
+    /// The counts.
     pub counts: [u64; N],
 }
 

@@ -31,7 +31,7 @@ pub struct TableUsage {
     pub account: String,
     /// The table's name; empty for the sum of all other tables.
     pub table: String,
-    /// What was counted.
+    /// The counts.
     pub counts: TableCounts,
 }
 
@@ -61,7 +61,7 @@ pub struct QueueUsage {
     pub account: String,
     /// The queue's name; empty for the sum of all other queues.
     pub queue: String,
-    /// What was counted.
+    /// The counts.
     pub counts: QueueCounts,
 }
 

@@ -32,7 +32,7 @@ pub struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// What the file in a store's directory says; `None` if there is no file.
+    /// The version in the file of a store's directory; `None` if there is no file.
     pub fn read(dir: &Path) -> Result<Option<Version>, OpenError> {
         let path = dir.join(ACKNOWLEDGED);
         let Some(found) = read_small(&path)? else { return Ok(None) };

@@ -10,7 +10,7 @@ use crate::limits::CHECK_FINDINGS_MAX;
 use crate::state::State;
 use crate::view::View;
 
-/// What a check found.
+/// The findings of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
     /// Rows read, including those of the service itself.
@@ -19,7 +19,7 @@ pub struct CheckReport {
     pub bytes: u64,
     /// Tables that have rows, including those of the service itself.
     pub tables: u64,
-    /// What the store remembers; `None` if that is unreadable.
+    /// The last version and table id; `None` if they are unreadable.
     pub marks: Option<Marks>,
     /// Number of problems. Damaged data is never served.
     pub findings: u64,

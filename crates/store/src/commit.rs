@@ -56,7 +56,7 @@ pub struct Decided {
     pub bytes: usize,
 }
 
-/// What one write does.
+/// The effect of one write.
 struct Effect {
     /// The new state of the row, if it changes.
     changed: Option<Changed>,

@@ -21,7 +21,7 @@ pub enum OpenError {
     Format {
         /// The store's directory.
         dir: PathBuf,
-        /// What was found.
+        /// A description of the directory's contents.
         found: String,
     },
     /// There is no store in the directory.
@@ -39,7 +39,7 @@ pub enum OpenError {
     Io {
         /// The operation, and the file.
         what: String,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
 }

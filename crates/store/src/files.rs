@@ -43,9 +43,9 @@ pub struct Files {
     pub rows: Keyspace,
     /// Its rows that are in no file yet.
     pub memtables: Memtables,
-    /// What scans keep in memory of it.
+    /// The cache for scans.
     pub scans: ScanCache,
-    /// What reads by key keep.
+    /// The cache for reads by key.
     pub points: RowCache,
     /// A hook for tests, called before a row is read from files.
     #[cfg(test)]
@@ -108,7 +108,7 @@ impl Files {
         self.db.cache_size() + (self.scans.bytes() + self.points.bytes()) as u64
     }
 
-    /// What they hold at most.
+    /// The maximum size of all caches together.
     pub fn cached_bytes_max(&self) -> u64 {
         self.db.cache_capacity() + (self.scans.bytes_max() + self.points.bytes_max()) as u64
     }
@@ -136,7 +136,7 @@ impl Files {
 
     /// Starts writing the rows that are in no sorted file to one.
     pub fn write_out(&self) {
-        // What can fail here is the removal of logs that are no longer needed, which is tried again the next time.
+        // Only the removal of logs that are no longer needed can fail here, and it is tried again the next time.
         let _ = self.rows.rotate_memtable();
     }
 
@@ -178,7 +178,7 @@ fn keyspace_options() -> KeyspaceCreateOptions {
         .data_block_size_policy(BlockSizePolicy::all(limits::BLOCK_BYTES))
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a message")

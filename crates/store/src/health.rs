@@ -1,11 +1,11 @@
-//! What the committer shares with the store's callers: its health, and its counters.
+//! The state that the committer shares with the store's callers: its health, and its counters.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lazuli_engine::metric::{COUNTS, Histogram, MICROS};
 
-/// What the committer shares with the store's callers.
+/// The state that the committer shares with the store's callers.
 #[derive(Debug, Default)]
 pub struct Health {
     poison: OnceLock<String>,

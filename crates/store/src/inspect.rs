@@ -80,7 +80,7 @@ pub fn inspect(dir: &Path, mut see: impl FnMut(u64)) -> Result<Inspection, OpenE
 }
 
 impl Inspection {
-    /// What is missing in a store with this last version, according to its records; `None` if nothing is.
+    /// Describes the data that a store with this last version lacks, according to its records; `None` if it lacks none.
     pub fn missing(&self, last: Version) -> Option<String> {
         missing::since(self.closed_at, self.acknowledged, last)
     }

@@ -33,7 +33,7 @@ pub fn verify(directory: &Directory, last: Version, accepts_loss: bool) -> Resul
     }
 }
 
-/// What is missing in a store whose last version is `found`.
+/// Describes the data that a store with the last version `found` lacks.
 pub fn since(closed: Option<Version>, acknowledged: Option<Version>, found: Version) -> Option<String> {
     let is_missing = |known: &Version| found < *known;
     let Version(last) = found;

@@ -60,7 +60,7 @@ impl ClosedStore {
         Arc::new(self.content.clone())
     }
 
-    /// What the store remembers besides its rows, if that is readable.
+    /// The last version and table id, if they are readable.
     pub fn marks(&self) -> Option<Marks> {
         let State { last_version, last_table } = self.read(State::load).ok()?;
         Some(Marks { last_version, last_table })

@@ -20,9 +20,9 @@ pub enum ReadSource {
     Files,
 }
 
-/// What a read found out.
+/// The result of a read from memory.
 pub enum Look<T> {
-    /// What was to be read.
+    /// The value.
     Found(T),
     /// It is not in memory.
     Cold,

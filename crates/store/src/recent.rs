@@ -15,11 +15,11 @@ use crate::limits::{RECENT_BYTES_MAX, RECENT_ROWS_MAX};
 pub struct Seen {
     /// The number of the view it looked at.
     pub number: u64,
-    /// What was there.
+    /// The row that was read.
     pub cell: Option<Cell>,
 }
 
-/// What is known about a row without reading it.
+/// The knowledge about a row without reading it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Known {
     /// Its state.
@@ -37,7 +37,7 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// What is known of a row.
+    /// Looks a row up.
     pub fn look(&self, key: &[u8], seen: Option<&Seen>) -> Known {
         match (self.rows.get(key), seen) {
             (Some(cell), _) => Known::State(cell.clone()),

@@ -1,4 +1,4 @@
-//! What is known about rows without reading files: rows in memtables, and rows that do not exist.
+//! Knowledge about rows without reading files: rows in memtables, and rows that do not exist.
 //!
 //! What must stay true:
 //! - Nothing here reads a file. Filters of sorted files are used only where they are in memory already.
@@ -20,7 +20,7 @@ use crate::reads::Look;
 /// Tells that no sorted file has a key, as far as that is known without reading any.
 type Excludes = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
-/// What is in memory at one moment.
+/// The rows in memory at one moment.
 pub struct Resident {
     /// The youngest first.
     memtables: Vec<Arc<Memtable>>,
@@ -36,7 +36,7 @@ pub struct Resident {
 pub struct Memtables(Mutex<Option<Arc<Resident>>>);
 
 impl Memtables {
-    /// What is in memory now. Only for the thread that writes, between two batches.
+    /// The rows in memory now. Only for the thread that writes, between two batches.
     pub fn now(&self, rows: &Keyspace) -> Arc<Resident> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let youngest = rows.tree.active_memtable();

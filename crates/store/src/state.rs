@@ -1,4 +1,4 @@
-//! What the store must remember from one run to the next besides the rows: the last version, the last table id.
+//! The state that the store keeps from one run to the next besides the rows: the last version, the last table id.
 //!
 //! It is written with every group, so that neither ever decreases, whatever the clock does.
 
@@ -9,7 +9,7 @@ use crate::cell;
 use crate::keyspace::STATE_KEY;
 use crate::view::View;
 
-/// What the store must remember.
+/// The state of the store besides its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     /// The version of the last commit.

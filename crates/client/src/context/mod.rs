@@ -22,7 +22,7 @@ use crate::table::Table;
 use crate::versioned::ETag;
 use tracked::{Slot, State};
 
-/// What happens when a tracked entity is read again. To read without tracking, use [`Table`] (CL-07).
+/// How a context treats a tracked entity that is read again. To read without tracking, use [`Table`] (CL-07).
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {

@@ -79,7 +79,7 @@ impl Error {
     }
 }
 
-/// What a response says about a failure.
+/// The description of a failure in a response.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     pub status: u16,

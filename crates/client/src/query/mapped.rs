@@ -124,7 +124,7 @@ impl<U: Send + 'static> Mapped<U> {
         self.add(Work::Sort { by: vec![by_key(key)], rows: Vec::new() }, "order by a function".to_owned())
     }
 
-    /// What runs where. Sends nothing.
+    /// Shows which parts run on the server and which in the client. Sends nothing.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {

@@ -73,7 +73,7 @@ impl Pushed {
     }
 }
 
-/// What runs where (LA-25). Its `Display` is a description for people.
+/// The split of a query between server and client (LA-25). Its `Display` is a description for people.
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {

@@ -95,7 +95,7 @@ impl<T: Entity> Query<T> {
         self
     }
 
-    /// What runs where. Sends nothing.
+    /// Shows which parts run on the server and which in the client. Sends nothing.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {

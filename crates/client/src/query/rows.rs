@@ -105,7 +105,7 @@ impl<T: 'static> Rows<T> {
         Ok(out)
     }
 
-    /// What runs where, and the cost so far.
+    /// The split of the query between server and client, and its cost so far.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -271,7 +271,7 @@ impl<T: Entity> Pages<T> {
         self.next().await.transpose()
     }
 
-    /// What runs where, and the cost so far.
+    /// The split of the query between server and client, and its cost so far.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {

@@ -97,7 +97,7 @@ pub async fn ranges_are_read_in_turn(factory: &impl EngineFactory) {
     assert_eq!(row_texts(&page(engine, scan_of(TABLE, points.collect())).await.rows), many.join(" "));
 }
 
-/// What is left of `ranges` from `next` on.
+/// The rest of `ranges` from `next` on.
 fn resume(ranges: &[KeyRange], next: &KeyPosition) -> Vec<KeyRange> {
     let key = |place: &KeyPosition| (units(&place.partition), units(&place.row));
     let is_over = |range: &KeyRange| match &range.end {
@@ -291,7 +291,7 @@ pub async fn a_judge_may_fail(factory: &impl EngineFactory) {
     }
 }
 
-/// Whatever ends the pages, joined they are the whole scan: by rows, by bytes, by random stops, all at once.
+/// Joined pages are the whole scan, whether rows, bytes, random stops or all of these end a page.
 pub async fn paging_misses_and_repeats_nothing(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let mut rng = Rng::new(5);

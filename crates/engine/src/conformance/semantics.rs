@@ -1,4 +1,4 @@
-//! What one caller sees: reads, conditions, updates, versions, tables.
+//! Results for a single caller: reads, conditions, updates, versions, tables.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

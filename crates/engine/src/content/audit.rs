@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::{ALIGN_BYTES, Content, Extent, Piece, Spot, Units, units_of};
 use crate::{Error, Result};
 
-/// What a check of content found.
+/// The findings of a check of content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     /// Pieces that were read.
@@ -36,7 +36,7 @@ impl<'a> Auditor<'a> {
         Self { content, named: BTreeMap::new(), found: Audit::default() }
     }
 
-    /// What was found so far.
+    /// The findings so far.
     pub fn so_far(&self) -> &Audit {
         &self.found
     }

@@ -132,7 +132,7 @@ pub struct ExtentPage {
 mod tests {
     use super::*;
 
-    /// What rows hold. A line here may be added, never changed.
+    /// The encoding in rows. A line here may be added, never changed.
     #[test]
     fn pieces_keep_their_encoding() {
         let piece = Piece { stream: 1, offset: 0x2000, length: 3, crc: 0x0405_0607 };

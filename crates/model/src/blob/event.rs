@@ -5,7 +5,7 @@ use crate::blob::properties::BlobKind;
 use crate::blob::tier::AccessTier;
 use crate::{DateTime, Guid};
 
-/// What happened to a blob.
+/// The kind of change to a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
     /// It was created or replaced.
@@ -32,7 +32,7 @@ impl EventKind {
 pub struct Event {
     /// Its id.
     pub id: Guid,
-    /// What happened.
+    /// The kind of change.
     pub kind: EventKind,
     /// The operation, such as `PutBlob`.
     pub api: String,

@@ -14,7 +14,7 @@ pub const ROW_KEY: &str = "RowKey";
 /// The name of the property that the service maintains.
 pub const TIMESTAMP: &str = "Timestamp";
 
-/// What identifies an entity in its table.
+/// The keys that identify an entity in its table.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntityKey {
     /// PartitionKey.

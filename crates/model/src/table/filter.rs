@@ -26,7 +26,7 @@ pub struct Comparison {
     pub property: String,
     /// How it is compared.
     pub operator: Operator,
-    /// What it is compared with.
+    /// The constant that the property is compared with.
     pub literal: Value,
 }
 

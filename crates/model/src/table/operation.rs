@@ -120,11 +120,11 @@ pub struct EntityPosition {
 pub struct EntityWrite {
     /// The entity.
     pub key: EntityKey,
-    /// What to do to it.
+    /// The change to the entity.
     pub change: EntityChange,
 }
 
-/// What to do to an entity.
+/// A change to an entity.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EntityChange {
     /// It must not exist.
@@ -239,7 +239,7 @@ impl StoredEntity {
     }
 }
 
-/// What a change of an entity left behind.
+/// The state of an entity after a change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Written {
     /// Inserted; the entity as stored, for clients that want it back.

@@ -1,4 +1,4 @@
-//! What an engine does for content that is stored elsewhere, in an object store: its streams, and the number of that store.
+//! The engine's part in content that an object store holds: the streams of that content, and the number of the store.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Who sent a request: account keys and the signatures made with them.
+//! Authentication of the sender of a request: account keys and the signatures made with them.
 
 pub mod bearer;
 pub mod sas;

@@ -4,7 +4,7 @@ use lazuli_model::{Failure, Metadata};
 
 use crate::{Head, Response};
 
-/// What the names of metadata headers start with.
+/// The prefix of the names of metadata headers.
 const PREFIX: &str = "x-ms-meta-";
 
 /// The metadata of a request.

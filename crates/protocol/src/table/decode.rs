@@ -18,7 +18,7 @@ use crate::table::response_format::{Prefer, ResponseFormat};
 use crate::table::{atom, etag, json};
 use crate::{ApiVersion, Head};
 
-/// What a request asks for, as far as its head shows.
+/// The operation that a request asks for, as far as its head shows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
     /// It needs no body.
@@ -85,7 +85,7 @@ pub fn response_format(
     (wanted, None)
 }
 
-/// What the head asks for.
+/// The operation that the head asks for.
 pub fn intent(
     head: &Head<'_>,
     query: Query<'_>,

@@ -12,7 +12,7 @@ use memchr::{memchr, memchr2_iter};
 
 use crate::http::percent;
 
-/// What a path names.
+/// The resource that a path names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// `/`: the service itself.
@@ -69,7 +69,7 @@ struct Segment<'a> {
 /// An invalid path, and the table that it would be in: a missing table is reported first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError {
-    /// What is wrong with the path.
+    /// The mistake in the path.
     pub failure: Failure,
     /// The table, if the path names one.
     pub table: Option<TableName>,

@@ -6,7 +6,7 @@ use crate::http::response::ResponseField;
 use crate::table::media::Format;
 use crate::{ApiVersion, Head};
 
-/// What `Prefer` asks for.
+/// The preference in a `Prefer` header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefer {
     /// `return-content`.
@@ -49,9 +49,9 @@ pub struct Select {
 pub struct ResponseFormat {
     /// The format of its body.
     pub format: Format,
-    /// What `Prefer` asked for.
+    /// The preference of the request.
     pub prefer: Option<Prefer>,
-    /// What `$select` asked for.
+    /// The properties that `$select` names.
     pub select: Option<Select>,
 }
 

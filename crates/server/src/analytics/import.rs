@@ -28,7 +28,7 @@ struct LogFile {
     hour: Hour,
 }
 
-/// What was done.
+/// The result of an import.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Files that are blobs now.
@@ -115,7 +115,7 @@ fn metadata_of(log: &Path) -> PathBuf {
     log.with_extension("metadata.json")
 }
 
-/// What the file beside a log says about it.
+/// The facts about a log in the file beside it.
 fn facts_of(log: &Path) -> Facts {
     let text = fs::read(metadata_of(log)).unwrap_or_default();
     let value: Value = serde_json::from_slice(&text).unwrap_or_default();

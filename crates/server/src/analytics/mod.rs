@@ -47,7 +47,7 @@ pub const DIRECTORY: &str = "analytics";
 const QUEUE_RECORDS_MAX: usize = 4096;
 /// Memory of these records. Beyond it records are dropped, as beyond their number.
 const QUEUE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// What one unit of that bound stands for.
+/// The number of bytes in one unit of that bound.
 const QUEUE_UNIT_BYTES: usize = 64;
 /// Upper bound of the memory that waits to be written: records, lines that wait, and lines that are being written.
 pub const MEMORY_BYTES_MAX: usize = QUEUE_BYTES_MAX + 2 * logs::LATE_BYTES_MAX;

@@ -31,7 +31,7 @@ pub struct Record {
     pub account: String,
     /// At its secondary endpoint?
     pub secondary: bool,
-    /// What it wanted.
+    /// The kind of operation.
     pub kind: OperationKind,
     /// Why it failed, if it did.
     pub error: Option<ErrorCode>,
@@ -63,7 +63,7 @@ pub struct CompletedExchange<'a> {
     pub head: &'a Head<'a>,
     /// The address that the request names.
     pub address: &'a Address<'a>,
-    /// Who sent it.
+    /// The address of its sender.
     pub peer: SocketAddr,
     /// The time and the id of the request.
     pub context: &'a Context,

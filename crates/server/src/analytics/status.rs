@@ -40,7 +40,7 @@ impl Auth {
 
 macro_rules! statuses {
     ($($(#[$doc:meta])* $variant:ident;)*) => {
-        /// What came of a request.
+        /// The outcome of a request.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Status { $($(#[$doc])* $variant,)* }
 

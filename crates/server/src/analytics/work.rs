@@ -25,7 +25,7 @@ pub type Outdated = Vec<(Service, String, DateTime)>;
 
 /// Works on logs and reports failures.
 pub async fn carry_out(state: Arc<State>, mut writer: LogWriter, work: AnalyticsWork) -> LogWriter {
-    // What other front ends have changed is not cached.
+    // Changes by other front ends are not cached.
     if let Err(failure) = state.freshen().await {
         tracing::warn!(error = %failure.message, "failed to read changes by other front ends");
     }

@@ -78,7 +78,7 @@ impl Work<'_> {
         Ok(parts)
     }
 
-    /// What a part asks for, if it can be understood.
+    /// The operation that a part asks for, if it can be decoded.
     fn intent_of(&self, message: &HttpMessage<'_>) -> Option<Intent> {
         let (method, target) = message.request_line().ok()?;
         let host = Field { name: "host", value: self.request.address.authority };

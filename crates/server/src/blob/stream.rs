@@ -26,7 +26,7 @@ pub struct BodySource<'a> {
     turn: watch::Sender<Turn>,
 }
 
-/// Who the transfer waits for: the client, or the server (since when, and with how many bytes being written to disk).
+/// The side that the transfer waits for: the client, or the server (since when, and with how many bytes being written to disk).
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     Client,

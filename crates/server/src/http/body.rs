@@ -23,7 +23,7 @@ use crate::Limits;
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Longest piece of a streamed body. While the budget is short, pieces are as long as the free part of it.
 pub const CHUNK_BYTES: usize = 256 * 1024;
-/// What a streamed body claims of the budget: the piece that is being filled and the one before it.
+/// The share of the budget that a streamed body claims: the piece that is being filled and the one before it.
 const WINDOW_BYTES: usize = 2 * CHUNK_BYTES;
 
 /// The state of a body after the response to its request.
@@ -106,7 +106,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
         taken
     }
 
-    /// What is left of it now.
+    /// The rest of the body, which is still to be read.
     pub fn left(&self) -> Left {
         match (&self.read, self.framing) {
             (Read::All, _) | (Read::Nothing, Framing::Length(0)) => Left::Nothing,

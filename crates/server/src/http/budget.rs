@@ -14,7 +14,7 @@ use crate::Limits;
 /// Memory is counted in units of this size.
 const UNIT_BYTES: usize = 1024;
 
-/// What is left of the memory.
+/// The memory that is left.
 #[derive(Clone)]
 pub struct Budget {
     left: Arc<Semaphore>,

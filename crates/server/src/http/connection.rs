@@ -33,7 +33,7 @@ const DRAIN_BYTES_MAX: u64 = 64 * 1024;
 const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
 const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// What connections share.
+/// The state that connections share.
 #[derive(Clone)]
 pub struct Shared {
     /// Bounds.
@@ -46,12 +46,12 @@ pub struct Shared {
     pub(crate) connections: Arc<Semaphore>,
     /// Becomes true when the server should stop.
     stop: watch::Receiver<bool>,
-    /// What goes through them.
+    /// The traffic through them.
     pub traffic: Arc<Traffic>,
 }
 
 impl Shared {
-    /// What connections share.
+    /// The state that connections share.
     pub fn new(limits: Limits, stop: watch::Receiver<bool>) -> Self {
         let budget = || Budget::new(limits.bodies_bytes_max);
         let connections = Arc::new(Semaphore::new(limits.connections_max));

@@ -12,7 +12,7 @@ pub const BODY_BYTES_COPIED_MAX: usize = 2 * 1024;
 /// Length that few heads exceed.
 const HEAD_BYTES_USUAL: usize = 1024;
 
-/// What the headers say about the connection.
+/// The state of the connection that the headers announce.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
     /// The connection is closed after this response.

@@ -70,10 +70,10 @@ impl Exceeded {
     }
 }
 
-/// What is known about a completed request.
+/// The facts about a completed request.
 #[derive(Clone, Copy, Debug)]
 pub struct CompletedRequest {
-    /// What it wanted.
+    /// The kind of operation.
     pub kind: OperationKind,
     /// Why it failed, if it did.
     pub error: Option<ErrorCode>,
@@ -171,7 +171,7 @@ impl ServerMetrics {
         self.throttled[why as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What goes through the sockets.
+    /// The traffic of all sockets.
     pub fn traffic(&self) -> &Arc<Traffic> {
         &self.traffic
     }

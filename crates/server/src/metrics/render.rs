@@ -18,7 +18,7 @@ use crate::state::State;
 /// The label for tables, partitions and queues that are not listed separately.
 const OTHER: &str = "other";
 
-/// Who reads the metrics. PartitionKeys are data, and names of tables and queues belong to their account.
+/// The reader of the metrics. PartitionKeys are data, and names of tables and queues belong to their account.
 #[derive(Clone, Copy)]
 pub enum View<'a> {
     /// An operator: everything.

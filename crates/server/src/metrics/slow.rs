@@ -35,7 +35,7 @@ pub struct SlowQuery {
     pub path: String,
     /// Its filter and other options, decoded.
     pub query: String,
-    /// What it cost.
+    /// Its cost.
     pub effort: ReadCost,
     /// Entities found.
     pub rows_returned: usize,

@@ -67,7 +67,7 @@ impl fmt::Display for Jwks {
 /// The accepted issuer and its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OauthSettings {
-    /// What a good token says.
+    /// The claims of a valid token.
     pub policy: Policy,
     /// Where the issuer's keys are.
     pub jwks: Jwks,
@@ -145,7 +145,7 @@ impl Oauth {
         self.settings.allow_http
     }
 
-    /// What the sender of a token may do in an account.
+    /// The rights of a token's sender in an account.
     pub async fn verify(
         &self,
         token: &str,

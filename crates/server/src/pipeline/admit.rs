@@ -132,7 +132,7 @@ impl State {
         }))
     }
 
-    /// What a bearer token grants. As on Azure, it is rejected over plain HTTP, and in versions before bearer tokens
+    /// The rights of a bearer token. As on Azure, a token is rejected over plain HTTP, and in versions before bearer tokens
     /// existed; the challenge was added in an even later version.
     pub(crate) async fn admit_bearer(
         &self,

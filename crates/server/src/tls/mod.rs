@@ -23,7 +23,7 @@ use tokio_rustls::server::TlsStream;
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// The only protocol that is spoken: a client that could use HTTP/2 must not.
 const PROTOCOL: &[u8] = b"http/1.1";
-/// What every TLS connection starts with: the type of a handshake record.
+/// The first byte of every TLS connection: the type of a handshake record.
 pub const HANDSHAKE: u8 = 0x16;
 
 /// The paths of the certificate and its key: in two PEM files, or both in one PFX file.

@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// What was trusted before a restart is trusted after it.
+    /// A certificate that was trusted before a restart is trusted after it.
     #[test]
     fn a_certificate_is_made_once() {
         let directory = tempfile::tempdir().unwrap();

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// Containers or blobs per page.
 const PAGE_MAX: u32 = 1000;
 
-/// What some containers hold.
+/// The content of some containers, as counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Bytes of blobs, snapshots and versions.
@@ -23,7 +23,7 @@ pub struct Held {
     pub objects: u64,
 }
 
-/// What an account holds.
+/// The content of an account, as counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capacity {
     /// In the containers of clients.
@@ -33,7 +33,7 @@ pub struct Capacity {
 }
 
 impl Blobs {
-    /// What an account holds.
+    /// The content of an account, as counts.
     pub async fn capacity(&self, home: &str) -> Result<Capacity> {
         let mut capacity = Capacity::default();
         let mut from = None;

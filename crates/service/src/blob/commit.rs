@@ -13,7 +13,7 @@ use super::keyspace;
 use super::record::Head;
 use crate::{Error, Result};
 
-/// What becomes of a head.
+/// The change of a head.
 #[derive(Debug)]
 pub enum Step {
     /// It is replaced.

@@ -99,7 +99,7 @@ pub struct At {
     pub tables: Tables,
     /// The name of the blob.
     pub name: Arc<str>,
-    /// What its account keeps.
+    /// Which deleted and replaced data its account keeps.
     pub keeps: Keeps,
     /// Does its account track when it was accessed last?
     pub tracks_access: bool,

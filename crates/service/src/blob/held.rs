@@ -24,7 +24,7 @@ use crate::catalog::{Edit, Live};
 /// Maximum rows per scan.
 const SCAN_ROWS_MAX: usize = 2_000;
 
-/// What the deletion of a container knows about its blobs.
+/// The knowledge that the deletion of a container has about its blobs.
 #[derive(Debug, Default)]
 pub struct Cleared {
     /// The version of the container's record for which no protected state was found.

@@ -10,7 +10,7 @@ use super::page::cell::Cell;
 use super::record::Staged;
 use super::segment::Segment;
 
-/// What an engine table of a container holds.
+/// The kind of rows in an engine table of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// Blobs with their content.

@@ -47,7 +47,7 @@ impl Protection {
     }
 }
 
-/// What a change refers to.
+/// The subject of a change.
 pub enum Subject {
     /// The blob itself, under this guard.
     Blob(Box<Guard>),
@@ -206,7 +206,7 @@ impl Core {
         .await
     }
 
-    /// What a change with this guard refers to. A version that is the blob itself may be replaced before the commit: the
+    /// The subject of a change with this guard. A version that is the blob itself may be replaced before the commit: the
     /// guard of the change notices that.
     pub async fn subject(&self, at: &At, which: Which, guard: &Guard) -> Result<Subject> {
         Ok(match (self.other_than_current(at, which).await?, which) {

@@ -16,7 +16,7 @@ use crate::{Error, Grant, RangeEnds, Result, Scope, Services, SignedPart};
 pub struct MetricsRow {
     /// RowKey.
     pub row: String,
-    /// What it holds.
+    /// Its properties.
     pub properties: Properties,
     /// The Timestamp of the row that it replaces; `None` for a new row.
     pub replaces: Option<DateTime>,

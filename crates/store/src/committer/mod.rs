@@ -42,7 +42,7 @@ pub enum Job {
     Commit {
         /// The commit.
         commit: Commit,
-        /// Who waits for it.
+        /// The caller that waits for it.
         reply: oneshot::Sender<Result<Applied>>,
         /// Its permit for the queue.
         permit: Permit,
@@ -58,7 +58,7 @@ pub enum Job {
     },
     /// Give out a table id.
     FreshTable {
-        /// Who waits for it.
+        /// The caller that waits for it.
         reply: oneshot::Sender<Result<TableId>>,
         /// Its permit for the queue.
         permit: Permit,
@@ -67,7 +67,7 @@ pub enum Job {
     Erase {
         /// Their keys.
         keys: Vec<Bytes>,
-        /// Who waits for it.
+        /// The caller that waits for it.
         reply: oneshot::Sender<Result<()>>,
         /// Its permit for the queue.
         permit: Permit,

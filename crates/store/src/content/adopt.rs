@@ -16,7 +16,7 @@ use super::pack::{Pack, PackKind, checked, io_error};
 use super::packs::Lane;
 use super::syncer::Synced;
 
-/// What was there before.
+/// The bytes that were there before.
 enum Before {
     /// The same bytes.
     Same,

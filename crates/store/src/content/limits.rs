@@ -14,7 +14,7 @@ pub const PACK_LENGTH_MAX: u64 = STREAM_BYTES_MAX + 2 * PIECE_BYTES_MAX as u64;
 pub const WHOLE_PACK_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Pieces of at least this many bytes go to the large pack, so that small ones need not wait for their sync.
 pub const LARGE_BYTES_MIN: u64 = 1024 * 1024;
-/// What an upload of unknown length reserves at a time.
+/// The bytes that an upload of unknown length reserves at a time.
 pub const UNKNOWN_PIECE_BYTES: u32 = 4 * 1024 * 1024;
 
 /// Bytes that an upload gathers before it writes them. Each write wakes up a thread.
@@ -31,7 +31,7 @@ pub const READS_MAX: usize = 64;
 pub const READ_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The size of one unit of that bound.
 pub const CHUNK_UNIT_BYTES: usize = 1024;
-/// What a download gets beyond that bound: little enough for ten thousand slow ones.
+/// The chunk size of downloads beyond that bound: small enough for ten thousand slow downloads.
 pub const SMALL_CHUNK_BYTES: usize = 16 * 1024;
 
 /// Seals that may wait for a sync; more wait to be queued.

@@ -1,4 +1,4 @@
-//! What is stored: extents for a check, and sums for monitoring.
+//! Lists stored content: extents for a check, and sums for monitoring.
 
 use std::io;
 use std::sync::atomic::Ordering;

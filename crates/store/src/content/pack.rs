@@ -23,7 +23,7 @@ use super::due::Due;
 use super::handles::Handles;
 use super::limits::PACK_LENGTH_MAX;
 
-/// What a pack is to this process.
+/// The role of a pack in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PackKind {
     /// It takes new pieces.
@@ -50,10 +50,10 @@ pub struct Pack {
     pub freeing: Mutex<()>,
 }
 
-/// What is known about a pack.
+/// The state of a pack.
 #[derive(Debug)]
 pub struct PackState {
-    /// What it is to this process.
+    /// Its role in this process.
     pub kind: PackKind,
     /// Where the next piece goes, or the end of the file.
     pub end: u64,
@@ -103,7 +103,7 @@ impl Pack {
         Self { number, path, own, handles, state: Mutex::new(state), freeing: Mutex::new(()) }
     }
 
-    /// What is known about it.
+    /// Its state.
     pub fn state(&self) -> MutexGuard<'_, PackState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

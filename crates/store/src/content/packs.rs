@@ -51,7 +51,7 @@ pub struct Packs {
     pub dir: PathBuf,
     /// The disk.
     pub disk: Arc<dyn Disk>,
-    /// What is being read or copied.
+    /// Pins of the content that is being read or copied.
     pub pins: Pins,
     /// Packs that have something to free.
     pub due: Arc<Due>,

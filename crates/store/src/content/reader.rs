@@ -24,7 +24,7 @@ use crate::store::blocking;
 pub struct PackReader {
     inner: Arc<Inner>,
     source: Result<Source>,
-    /// What is yet to be read of the piece.
+    /// The part of the piece that is still to be read.
     rest: Range<u64>,
     _pinned: Pinned,
 }

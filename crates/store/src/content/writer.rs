@@ -140,7 +140,7 @@ fn panicked(error: &tokio::task::JoinError) -> Error {
     Error::Unavailable(format!("a write of content panicked: {error}"))
 }
 
-/// What the blocking thread needs of an upload.
+/// The part of an upload that the blocking thread needs.
 struct Worker {
     inner: Arc<Inner>,
     fold: Option<Fold>,

@@ -39,24 +39,24 @@ const BUFFER_BYTES: usize = 64 * 1024;
 pub enum Tail {
     /// Nothing follows the last complete batch.
     Clean,
-    /// What follows is the beginning of a batch: its writer died.
+    /// The beginning of a batch follows: its writer died.
     Torn,
-    /// What follows is a batch with holes, as a loss of power leaves them; damage can look like that too.
+    /// A batch with holes follows, as a loss of power leaves it; damage can look like that too.
     Holed,
-    /// What follows is a batch that was written completely and changed later.
+    /// A batch follows that was written completely and changed later.
     Altered,
     /// A complete batch follows something that is not a batch.
     Damaged,
 }
 
-/// What a log file holds.
+/// The contents of a log file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// The end of the last complete batch.
     pub end: u64,
     /// The sequence number of the first and the last batch, if there is one. They increase in between.
     pub sequence: Option<(u64, u64)>,
-    /// What follows.
+    /// The rest of the file.
     pub tail: Tail,
 }
 
@@ -121,7 +121,7 @@ fn tail(rest: &[u8], summary: Summary) -> Tail {
     if search::has_batch_behind(rest, last) { Tail::Damaged } else { tail::classify(summary.end, rest) }
 }
 
-/// What lies at `start` of a log and behind, without the zeros at its end.
+/// The bytes of a log from `start` on, without the zeros at its end.
 pub fn rest(path: &Path, start: u64) -> Result<Vec<u8>, OpenError> {
     let mut file = File::open(path).map_err(OpenError::io("open", path))?;
     read_rest(&mut file, start, path)

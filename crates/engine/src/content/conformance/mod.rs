@@ -24,7 +24,7 @@ use crate::Content;
 
 /// Makes places for content stores.
 pub trait ContentFactory: Send + Sync {
-    /// What it makes.
+    /// The type of the places.
     type Home: Home;
 
     /// A place without any content.

@@ -126,7 +126,7 @@ pub async fn adopting_rejects_other_bytes(factory: &impl ContentFactory) {
     assert_eq!(content.status().await.expect("a status").live, 0);
 }
 
-/// What is stored is never overwritten.
+/// Stored content is never overwritten.
 pub async fn adopting_never_overwrites(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;

@@ -1,4 +1,4 @@
-//! What is written is read back: every size, every range.
+//! Written content is read back: every size, every range.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use crate::Error;
 use crate::conformance::Rng;
 use crate::content::{ALIGN_BYTES, CHUNK_BYTES_MAX, PIECE_BYTES_MAX, Piece};
 
-/// Whatever its size, content is one valid piece and comes back as it was.
+/// Content of any size is one valid piece and is read back unchanged.
 pub async fn contents_of_every_size_are_read_back(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;

@@ -1,4 +1,4 @@
-//! What is released is freed, nothing else is, and no name comes back.
+//! Released content is freed, other content is not, and no name is used again.
 
 use std::collections::HashSet;
 

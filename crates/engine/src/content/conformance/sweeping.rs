@@ -82,7 +82,7 @@ pub async fn a_sweep_keeps_uploads_of_this_process(factory: &impl ContentFactory
     }
 }
 
-/// What is being read or copied is left to the next sweep.
+/// Content that is being read or copied is left to the next sweep.
 pub async fn a_sweep_keeps_pinned_pieces(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;

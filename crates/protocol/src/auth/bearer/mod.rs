@@ -206,7 +206,7 @@ pub struct Token<'a> {
     /// `None` if the algorithm is not accepted, or the token is not signed.
     algorithm: Option<Algorithm>,
     key_id: Option<String>,
-    /// What the signature covers.
+    /// The part of the token that the signature covers.
     signed: &'a str,
     signature: Vec<u8>,
     claims: Map<String, Value>,

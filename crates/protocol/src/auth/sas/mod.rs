@@ -47,7 +47,7 @@ pub struct Signed {
     pub rights: Permissions,
 }
 
-/// What a token for the Blob service covers.
+/// The resource that a token for the Blob service covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignedResource {
     /// A container with its blobs.
@@ -225,7 +225,7 @@ impl Token {
         (version >= since && (!for_blob || self.resource().is_some())).then_some(kind)
     }
 
-    /// What a token for the Blob service covers.
+    /// The resource that a token for the Blob service covers.
     pub fn resource(&self) -> Option<SignedResource> {
         match self.sr.as_str() {
             "c" => Some(SignedResource::Container),

@@ -12,7 +12,7 @@ use super::{Kind, Token, failed_because, rejection, rejection_with};
 /// The letters that an account token may have, whatever services it is for.
 const ACCOUNT_PERMISSIONS: &str = "rwdxylacuptif";
 
-/// Who sends a request, and when.
+/// The sender of a request, and the time.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller {
     /// The server's time.
@@ -52,7 +52,7 @@ pub struct Terms {
     pub start: Option<DateTime>,
     /// Not after.
     pub expiry: DateTime,
-    /// What is allowed.
+    /// The operations that are permitted.
     pub permissions: Permissions,
     /// From where; `None` from anywhere.
     pub addresses: Option<AddressRange>,

@@ -57,7 +57,7 @@ impl Scheme {
     }
 }
 
-/// What an `Authorization` header claims.
+/// The claim of an `Authorization` header, not verified yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credential<'a> {
     /// The scheme.

@@ -32,7 +32,7 @@ use super::{block_list, header, limits, tags};
 use crate::xml::{acl, delegation, properties};
 use crate::{Address, ApiVersion, Head};
 
-/// What a request asks for, as far as its head shows.
+/// The operation that a request asks for, as far as its head shows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
     /// The operation is complete. If it declares a body, the body is streamed beside it.

@@ -17,7 +17,7 @@ use crate::http::params::{Params, invalid, invalid_because, missing};
 use crate::xml::{DOCUMENT_BYTES_MAX, acl, delegation, properties};
 use crate::{Address, ApiVersion, Head};
 
-/// What a request asks for, as far as its head shows.
+/// The operation that a request asks for, as far as its head shows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
     /// The operation is complete.

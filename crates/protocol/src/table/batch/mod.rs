@@ -19,7 +19,7 @@ use crate::table::response_format::ResponseFormat;
 /// A batch, parsed as far as possible.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// What is to be done.
+    /// The operations to execute.
     pub plan: BatchPlan,
     /// The response format for a failure of the whole batch.
     pub wanted: ResponseFormat,
@@ -36,7 +36,7 @@ impl Batch {
     }
 }
 
-/// What a batch asks for.
+/// The operations of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BatchPlan {
     /// A batch of writes, or a query that names one entity.

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use crate::table::json::read;
 
-    /// What is sent is read back with the same types.
+    /// Entities that are sent are read back with the same types.
     #[test]
     fn entities_read_back() {
         let values = [

@@ -11,7 +11,7 @@ use crate::table::path::{Resource, parse_path};
 use crate::xml::{DOCUMENT_BYTES_MAX, acl, properties};
 use crate::{ApiVersion, Head};
 
-/// What a request asks for, as far as its head shows.
+/// The operation that a request asks for, as far as its head shows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum XmlIntent {
     /// It needs no body.
@@ -31,7 +31,7 @@ fn is_of_service(address: &Address<'_>) -> bool {
     address.query.get("restype").is_some_and(|value| value == "service")
 }
 
-/// What the head asks for.
+/// The operation that the head asks for.
 pub fn intent(head: &Head<'_>, address: &Address<'_>, version: ApiVersion) -> Result<XmlIntent, Failure> {
     let comp = address.query.get("comp").unwrap_or_default();
     if is_of_service(address) {

@@ -51,7 +51,7 @@ fn content(whole: &mut DerReader<'_>) -> Option<Vec<u8>> {
     info.enter(CONTEXT_0)?.octets()
 }
 
-/// What a file has.
+/// The contents of a file.
 #[derive(Default)]
 struct Found {
     /// Certificates, with the ids of their keys.

@@ -12,6 +12,7 @@ mod remote;
 use bytes::Bytes;
 use lazuli_model::blob::condition::{Facts, Purpose, Unmet};
 use lazuli_model::blob::copy::{CopySource, unreadable_source};
+use lazuli_model::blob::operation::Revision as Which;
 use lazuli_model::blob::{BlobKind, Conditions, Stamp, Tags};
 use lazuli_model::{ErrorCode, Failure};
 
@@ -28,7 +29,7 @@ use crate::{Error, Result};
 pub use pending::{Copies, pending};
 pub use remote::{Fetch, Opener, Opening, Remote};
 
-/// What comes with an operation: its body, or access to the source that it names.
+/// The input of an operation: its body, or access to the source that it names.
 pub enum Supply<'a> {
     /// Nothing.
     Nothing,
@@ -44,6 +45,8 @@ pub enum Supply<'a> {
 pub struct Opened {
     /// Where it is.
     pub at: At,
+    /// What it was when it was opened: a version can be the blob itself.
+    pub which: Which,
     /// Its state.
     pub revision: Revision,
     /// Keeps its content.
@@ -73,8 +76,8 @@ impl Core {
         let (grant, blob) = (authorized.grant(), authorized.blob());
         let opened = async {
             let at = self.locate(&grant.home, &blob.container, &blob.blob).await?;
-            let (revision, pin) = self.open(&at, blob.revision).await?;
-            Ok(Opened { at, revision, pin })
+            let (which, revision, pin) = self.open_resolved(&at, blob.revision).await?;
+            Ok(Opened { at, which, revision, pin })
         };
         let opened = opened.await.map_err(|error| match error {
             Error::Rejected(failure) if failure.code.status() == 404 => {
@@ -87,7 +90,7 @@ impl Core {
         same_key(encryption.key_sha256, key)
             .map_err(|code| unreadable_source(ErrorCode::CopySourceConflict, &code.into()))?;
         meets(&source.conditions, opened.revision.stamp(), tags, style)?;
-        self.note_read(grant, &opened.at, blob.revision, &opened.revision);
+        self.note_read(grant, &opened.at, opened.which, &opened.revision);
         Ok(opened)
     }
 
@@ -121,7 +124,7 @@ impl Core {
             }
         };
         source.check_length(length)?;
-        let Opened { at, revision, pin } = opened;
+        let Opened { at, revision, pin, .. } = opened;
         Ok((BlobReader::new(self, &at, revision.content, pin, offset, length), length))
     }
 }

@@ -35,7 +35,7 @@ pub const DAY_TICKS: u64 = 24 * 60 * 60 * TICKS_PER_SECOND;
 /// Attempts while the blob changes between reading and committing.
 pub const ATTEMPTS_MAX: usize = 64;
 
-/// What an account keeps.
+/// Which deleted and replaced data an account keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keeps {
     /// Deleted blobs, for some days.
@@ -57,7 +57,7 @@ impl Keeps {
 }
 
 impl Core {
-    /// What an account keeps.
+    /// Which deleted and replaced data an account keeps.
     pub async fn keeps(&self, home: &str) -> Result<Keeps> {
         let properties = self.service.properties(Service::Blob, home).await?;
         let versions = self.options.versions.applies_to(account_of(home));

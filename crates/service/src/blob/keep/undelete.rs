@@ -22,7 +22,7 @@ impl Core {
     }
 
     async fn undelete_once(&self, at: &At) -> Result<Outcome> {
-        // Whatever can no longer be restored goes first: afterwards, everything that is left comes back.
+        // First delete everything that can no longer be restored: then all that is left can be restored.
         self.expire(at).await?;
         let now = self.clock().ticks();
         let head = self.head(at).await?.ok_or(ErrorCode::BlobNotFound)?;

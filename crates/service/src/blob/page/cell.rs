@@ -161,7 +161,7 @@ impl Cell {
         self.serial = self.serial.max(later.serial);
     }
 
-    /// What must be written and cleared to turn an old state into this one.
+    /// The writes and clears that turn an old state into this one.
     pub fn difference(&self, old: &Cell) -> Cell {
         let mut change = Cell::default();
         for n in 0..PAGES_MAX {
@@ -219,7 +219,7 @@ mod tests {
         vec![byte; PAGE].into()
     }
 
-    /// What a reader sees: the first byte of each page, 0 where nothing is written.
+    /// The view of a reader: the first byte of each page, 0 where nothing is written.
     fn seen(cell: &Cell) -> Vec<u8> {
         (0..PAGES_MAX).map(|n| cell.page_at(n).map_or(0, |page| page[0])).collect()
     }

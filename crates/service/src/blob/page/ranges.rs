@@ -120,7 +120,7 @@ type Range = (u64, u64, bool);
 /// Builds ranges while rows are read in order.
 struct Collect {
     pages: Pages,
-    /// What to compare with; `None` for all pages.
+    /// The state to compare with; `None` for all pages.
     since: Option<Pages>,
     /// Large clears since then, in order and without overlap.
     clears: Vec<(u64, u64)>,

@@ -222,7 +222,7 @@ fn put_whole(pages: &Pages, cell: u32, mask: Mask, bytes: &Bytes) -> Write {
     Write { row: row.into(), condition: Condition::Any, change: Change::Put(whole.encode()) }
 }
 
-/// What becomes of pages.
+/// A change of pages.
 #[derive(Clone, Debug)]
 pub enum PageChange {
     /// They get these bytes.
@@ -239,7 +239,7 @@ pub struct CellUpdate {
     pub cell: u32,
     /// The pages.
     pub mask: Mask,
-    /// What becomes of them.
+    /// Their change.
     pub change: PageChange,
     /// The pages of the blob.
     pub shared: SharedPages,

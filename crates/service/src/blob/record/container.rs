@@ -17,7 +17,7 @@ const SCOPE: u8 = 5;
 const DENIES_OTHERS: u8 = 6;
 const MAY_HOLD: u8 = 7;
 
-/// What the blob service keeps about a container.
+/// The record that the blob service keeps about a container.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContainerData {
     /// The version of the commit that the ETag stands for; 0 for the commit that wrote this record.

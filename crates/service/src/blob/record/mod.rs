@@ -46,7 +46,7 @@ pub struct Head {
     pub deleted: Option<Box<Revision>>,
 }
 
-/// What must be remembered about a blob independently of its content.
+/// Facts about a blob that do not depend on its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// About uncommitted blocks; `None` if there never were any.

@@ -114,7 +114,7 @@ mod tests {
         compare(row, &start.row).is_ge() && compare(row, &end.row).is_lt()
     }
 
-    /// What is stored. A line here may be added, never changed.
+    /// The stored form. A line here may be added, never changed.
     #[test]
     fn keys_stay() {
         assert_eq!(row("a", "1", "b"), "a\u{1}1\u{1}b");
