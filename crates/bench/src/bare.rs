@@ -15,7 +15,7 @@ use lazuli_protocol::Response;
 use lazuli_server::http::{Body, BoxFuture, Handler, Peer, Reply, RequestHead};
 use tokio::sync::oneshot;
 
-/// Largest body that is appended.
+/// Maximum size of an appended body.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Serves until the process is killed. `announce` gets the address.

@@ -43,7 +43,7 @@ pub struct Options {
     pub nginx: Option<PathBuf>,
     /// The workloads.
     pub workloads: Vec<Workload>,
-    /// Connections that send at the same time.
+    /// Number of concurrent connections.
     pub connections: usize,
     /// How long each server is measured in each round.
     pub slice: Duration,

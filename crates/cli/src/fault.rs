@@ -27,7 +27,7 @@ pub enum Fault {
     Rejected(Rejected),
     /// No response came.
     NoResponse(String),
-    /// The reader of our output is gone.
+    /// The reader of standard output has closed it.
     OutputClosed,
 }
 

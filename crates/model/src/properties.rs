@@ -8,9 +8,9 @@ pub const CORS_BYTES_MAX: usize = 2048;
 pub const CORS_ORIGINS_MAX: usize = 64;
 /// Longest origin or header name of a rule.
 pub const CORS_TEXT_CHARS_MAX: usize = 256;
-/// Most header names of a rule that are spelt out, in each of its two lists.
+/// Maximum number of header names without `*` in each of the two lists of a rule.
 pub const CORS_HEADERS_MAX: usize = 64;
-/// Most header names of a rule that end in `*`, in each of its two lists.
+/// Maximum number of header names that end in `*` in each of the two lists of a rule.
 pub const CORS_PREFIXES_MAX: usize = 2;
 /// The verbs that a rule may name.
 pub const CORS_METHODS: [&str; 8] = ["DELETE", "GET", "HEAD", "MERGE", "POST", "PATCH", "OPTIONS", "PUT"];

@@ -103,7 +103,7 @@ impl Health {
         Self { engine, time_max, probe: Mutex::default() }
     }
 
-    /// Checks the engine, or joins a check that is under way.
+    /// Checks the engine, or waits for a check that is in progress.
     pub async fn check(&self) -> Readiness {
         match self.probe().wait().await {
             None => Readiness::Stalled(self.time_max),

@@ -29,13 +29,13 @@ use crate::tls::{self, Tls};
 
 /// How often the space of deleted tables is reclaimed.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
-/// Copies from other servers that continue in the background at a time.
+/// Maximum number of copies from other servers that run in the background concurrently.
 const REMOTE_COPIES_MAX: usize = 4;
 /// How often pending copies are looked for.
 const COPY_EVERY: Duration = Duration::from_millis(200);
 /// File handles beyond those of connections: the engine's files, the listeners, the log.
 const FILES_SPARE: u64 = 1024;
-/// Connections to the admin listener at a time.
+/// Maximum number of concurrent connections to the admin listener.
 const ADMIN_CONNECTIONS_MAX: usize = 64;
 
 /// Timeout for reloading one file or key set; on timeout the previous value stays.

@@ -26,7 +26,7 @@ use crate::oauth::Oauth;
 use crate::outbound::Outbound;
 use crate::throttle::Throttle;
 
-/// Catalog and settings changes under way at a time, including those that outlive their request's timeout.
+/// Maximum number of concurrent changes of the catalog and of settings, including those that outlive their request's timeout.
 const CHANGES_MAX: usize = 256;
 
 /// A copy of a blob up to this size is complete when its response is sent.

@@ -16,7 +16,7 @@ use crate::content::SlowContent;
 use crate::rng::SharedRng;
 use crate::time::{Time, pass};
 
-/// How often things go wrong, per 1000 calls.
+/// Rates of failures, per 1000 calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Faults {
     /// A call takes tens of milliseconds.

@@ -23,7 +23,7 @@ use crate::view::{View, row_of};
 pub type Walk = Option<Box<dyn Iterator<Item = std::result::Result<(Bytes, Bytes), LsmError>> + Send>>;
 type Shared = Mutex<Walk>;
 
-/// The walks of a store that are under way.
+/// The walks of a store that are in progress.
 pub struct Dumps {
     permits: Arc<Semaphore>,
     open: Mutex<Vec<Weak<Shared>>>,

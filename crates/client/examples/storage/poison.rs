@@ -65,7 +65,7 @@ async fn survives_a_crash(
     Ok(())
 }
 
-/// Handles one message, and gives it up if it has failed too often. `false` if there is none.
+/// Handles one message, or moves it to the poison queue if it has failed too often. `false` if there is none.
 async fn work(office: &Office, poison: &Queue, steps: Steps) -> Work<bool> {
     let Some(message) = office.queue.get(HIDDEN).await? else { return Ok(false) };
     steps.done(1)?;

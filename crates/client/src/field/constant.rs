@@ -116,7 +116,7 @@ use sealed::Compare;
 /// ```
 pub trait Comparable<V>: Compare<V> {}
 
-/// A property whose values have an order: not those of type `bool`, `Guid` and bytes.
+/// A property whose values have an order: any type except `bool`, `Guid` and bytes.
 ///
 /// ```
 /// use lazuli_client::{constant, prop};

@@ -203,7 +203,7 @@ impl Transport for Circle {
     }
 }
 
-/// PG-15: only a page that led to itself was detected; two that led to each other were read for ever.
+/// PG-15: a page that led to itself was detected, but two pages that led to each other were read forever.
 #[test]
 fn a_cycle_of_continuations_is_detected() {
     let names = r#"{"value":[{"TableName":"People"}]}"#;

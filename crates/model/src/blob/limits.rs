@@ -22,7 +22,7 @@ pub const CHECKED_RANGE_BYTES_MAX: u64 = 4 * MIB;
 
 /// Longest block id in bytes, decoded.
 pub const BLOCK_ID_BYTES_MAX: usize = 64;
-/// Most blocks of a blob. More is `BlockListTooLong`.
+/// Maximum number of blocks of a blob. More is `BlockListTooLong`.
 pub const COMMITTED_BLOCKS_MAX: usize = 50_000;
 /// Most uncommitted blocks of a blob. More is `BlockCountExceedsLimit`.
 pub const UNCOMMITTED_BLOCKS_MAX: usize = 100_000;
@@ -41,27 +41,27 @@ pub const PAGE_BLOB_BYTES_MAX: u64 = 8 * 1024 * 1024 * MIB;
 /// Most ranges of one response of Get Page Ranges.
 pub const PAGE_RANGES_MAX: u32 = 10_000;
 
-/// Most entries of a listing page, and the number if the request names none.
+/// Maximum number of entries of a listing page, and the default.
 pub const LIST_RESULTS_MAX: u32 = 5000;
 /// Maximum memory for the entries of a listing page. A page that reaches it ends early, with a marker. A page of 5000
 /// blobs, each with a name of 300 characters and 300 characters of metadata, stays below it.
 pub const LIST_PAGE_BYTES_MAX: usize = 12 * 1024 * 1024;
 
-/// Most operations of a batch.
+/// Maximum number of operations in a batch.
 pub const BATCH_OPERATIONS_MAX: usize = 256;
 /// Largest body of a batch.
 pub const BATCH_BYTES_MAX: u64 = 4 * MIB;
 
 /// Shortest lease that is not infinite, in seconds.
 pub const LEASE_SECONDS_MIN: u8 = 15;
-/// Longest lease that is not infinite, in seconds.
+/// Longest finite lease, in seconds.
 pub const LEASE_SECONDS_MAX: u8 = 60;
 /// Longest break period, in seconds.
 pub const LEASE_BREAK_SECONDS_MAX: u8 = 60;
 
 /// Longest URL of a copy source, in bytes.
 pub const COPY_SOURCE_BYTES_MAX: usize = 2048;
-/// Longest life of a user delegation key, in days.
+/// Longest lifetime of a user delegation key, in days.
 pub const DELEGATION_KEY_DAYS_MAX: u64 = 7;
 
 /// Most tags of a blob.

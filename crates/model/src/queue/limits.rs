@@ -19,10 +19,10 @@ pub const VISIBILITY_SECONDS_MAX: u32 = 7 * 24 * 60 * 60;
 /// Longest visibility timeout before version 2011-08-18: 2 hours.
 pub const VISIBILITY_SECONDS_MAX_2009: u32 = 2 * 60 * 60;
 
-/// Most messages that one request moves to another queue. Larger moves take several requests.
+/// Maximum number of messages that one request moves to another queue. Larger moves take several requests.
 pub const MESSAGES_PER_MOVE_MAX: u32 = 1024;
 
-/// Most messages that one Get Messages or Peek Messages returns.
+/// Maximum number of messages that one Get Messages or Peek Messages returns.
 pub const MESSAGES_PER_GET_MAX: u32 = 32;
 /// Most queues in one page of List Queues, and the default.
 pub const LIST_PAGE_MAX: u32 = 5000;

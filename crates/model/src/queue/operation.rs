@@ -72,7 +72,7 @@ pub enum Operation {
     MoveMessages {
         /// The queue that they leave.
         from: QueueName,
-        /// The queue that they join.
+        /// The destination queue.
         to: QueueName,
         /// Maximum number of messages.
         max: u32,

@@ -19,17 +19,17 @@ pub const BINARY_BYTES_MAX: usize = 64 * 1024;
 /// Largest entity by the service's own measure: see [`crate::table::entity::entity_bytes`].
 pub const ENTITY_BYTES_MAX: usize = 1024 * 1024;
 
-/// Most rows in one response, and the largest `$top`.
+/// Maximum number of rows in one response, and the largest `$top`.
 pub const PAGE_ROWS_MAX: usize = 1000;
 /// Entity data in one response: names and values counted, markup not.
 pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Most operations in one change set.
+/// Maximum number of operations in one change set.
 pub const BATCH_OPERATIONS_MAX: usize = 100;
 /// Largest request body. Larger is `RequestBodyTooLarge`.
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Most names in `$select`.
+/// Maximum number of names in `$select`.
 pub const SELECT_NAMES_MAX: usize = 255;
 
 /// Most comparisons in one `$filter`. The documents say 15, real filters have many more; this bounds our work.

@@ -89,7 +89,7 @@ impl http_body::Body for Cut {
 impl Objects for InMemory {
     fn put<'a>(&'a self, name: &'a str, parts: Vec<Bytes>, is_new: bool) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            // As slow as a network: others go on meanwhile.
+            // As slow as a network: other tasks run meanwhile.
             tokio::task::yield_now().await;
             let mut state = self.lock();
             if is_new && state.objects.contains_key(name) {

@@ -188,7 +188,7 @@ mod tests {
             ("TotalEgress", "Int64(8000)"),
             ("TotalRequests", "Int64(8)"),
             ("TotalBillableRequests", "Int64(4)"),
-            // Four of the six that are neither throttled nor unauthenticated.
+            // Four of the six requests that are neither throttled nor unauthenticated.
             ("Availability", "Double(66.66666666666667)"),
             ("AverageE2ELatency", "Double(20.0)"),
             ("AverageServerLatency", "Double(10.0)"),

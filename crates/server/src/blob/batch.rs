@@ -24,7 +24,7 @@ use crate::pipeline::execute::logged;
 use crate::pipeline::note::Note;
 use crate::pipeline::{Arrival, Request, finish};
 
-/// Largest batch.
+/// Maximum size of a batch.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 impl Work<'_> {

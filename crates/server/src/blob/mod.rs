@@ -38,7 +38,7 @@ use structured::Unwrapped;
 /// Bytes that a structured message of pages has beyond the pages: clients send few segments.
 const STRUCTURED_PAGES_MORE_MAX: usize = 64 * 1024;
 
-/// A request under way.
+/// A request in progress.
 struct Work<'a> {
     state: &'a State,
     blobs: &'a Blobs,

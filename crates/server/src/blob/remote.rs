@@ -25,7 +25,7 @@ use crate::outbound::{Outbound, OutboundRequest, OutboundResponse, OutboundUrl, 
 /// The protocol version of requests to other servers. Servers of another protocol ignore it.
 const VERSION: &str = "2021-12-02";
 const METADATA: &str = "x-ms-meta-";
-/// Largest document of tags.
+/// Maximum size of a document of tags.
 const TAGS_BYTES_MAX: usize = 64 * 1024;
 /// The conditions of a source, as a request names them and as its server knows them.
 const CONDITIONS: [(&str, &str); 5] = [

@@ -21,7 +21,7 @@ use super::progress::Deadline;
 use crate::Limits;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-/// Longest piece of a streamed body. While the budget is short, pieces are as long as the free part of it.
+/// Maximum size of a piece of a streamed body. While the budget is short, pieces are only as long as its free part.
 pub const CHUNK_BYTES: usize = 256 * 1024;
 /// The share of the budget that a streamed body claims: the piece that is being filled and the one before it.
 const WINDOW_BYTES: usize = 2 * CHUNK_BYTES;
@@ -87,7 +87,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
         }
     }
 
-    /// The bytes that are left of the body, if all of them are in the buffer, as small bodies are. They need no claim.
+    /// The rest of the body, if all of it is in the buffer, as small bodies are. It needs no claim.
     fn buffered(&self) -> Option<usize> {
         let left = match (&self.read, self.framing) {
             (Read::All, _) => 0,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 /// Bytes that a transfer must move in each window. Shorter transfers must complete within one window.
 pub const PROGRESS_BYTES_MIN: u64 = 256 * 1024;
 
-/// The deadline of a transfer under way.
+/// The deadline of a transfer in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     window: Duration,

@@ -24,7 +24,7 @@ pub(crate) use connect::{Stream, connect, tls_config};
 pub(crate) use exchange::{OutboundRequest, OutboundResponse};
 pub(crate) use url::OutboundUrl;
 
-/// Requests under way at a time. Each holds two pieces of a body at most.
+/// Maximum number of concurrent requests. Each holds at most two pieces of a body.
 const REQUESTS_MAX: usize = 64;
 /// Timeout from resolving the name to the head of the response.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
@@ -34,7 +34,7 @@ const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 pub(crate) enum Problem {
     /// The operator does not allow this host or its address.
     NotAllowed,
-    /// Too many requests are under way.
+    /// Too many requests are in progress.
     Busy,
     /// The host cannot be reached, or does not speak HTTP.
     Failed(io::Error),

@@ -62,7 +62,7 @@ struct Decoded {
     intent: Result<Intent, Failure>,
 }
 
-/// A request under way.
+/// A request in progress.
 struct Work<'a> {
     state: &'a State,
     request: &'a Request<'a>,

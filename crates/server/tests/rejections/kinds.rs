@@ -171,7 +171,7 @@ pub const FAILED_TOO_OFTEN: &[Kind] = &[Kind {
     })
 }];
 
-/// The terms of an access signature to everything, with a signature that is none.
+/// The terms of an access signature to everything, with an invalid signature.
 const FORGED_TERMS: &str = "sv=2021-08-06&ss=bqt&srt=sco&sp=rl&se=2099-01-01T00%3A00%3A00Z\
     &sig=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA%3D";
 

@@ -114,7 +114,7 @@ fn collect(folder: &Path, files: &mut Files) {
     }
 }
 
-/// A connection, opened again whenever the server has closed it.
+/// A connection that is opened again whenever the server has closed it.
 pub struct Wire {
     address: SocketAddr,
     stream: Option<TcpStream>,

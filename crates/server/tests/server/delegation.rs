@@ -209,7 +209,7 @@ fn a_signature_permits_no_more_than_its_users_roles() {
     }
 }
 
-/// The same for a whole container, and for account information, which needs no permission in particular.
+/// The same for a whole container, and for account information, which needs no particular permission.
 #[test]
 fn a_delegator_without_other_roles_shares_nothing() {
     let storage = Storage::start();

@@ -209,7 +209,7 @@ fn accounts_have_targets_of_their_own() {
     assert!(!ask_as("blog", &server, Service::Queue, queues).text().contains("changes"));
 }
 
-/// A target for all accounts is for those that have none of their own.
+/// A target for all accounts serves those that have no target of their own.
 #[test]
 fn a_target_of_an_account_takes_precedence() {
     let engine: Arc<dyn Engine> = Arc::new(Memory::new(Clock::system()));

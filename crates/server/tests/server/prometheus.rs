@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 /// The content of a document.
 #[derive(Debug)]
 pub struct Exposition {
-    /// Name with labels, as written, to value.
+    /// Values by name with labels, as written.
     pub samples: BTreeMap<String, f64>,
 }
 

@@ -54,7 +54,7 @@ impl<'g> AuthorizedHead<'g> {
         Ok(Self { grant, announced })
     }
 
-    /// The operation that the body has completed. One that the head did not announce is checked like any other.
+    /// The complete operation, now that the body is known. An operation that the head did not announce is checked like any other.
     pub fn with_body(self, operation: Operation) -> Result<Authorized<'g, Operation>, Failure> {
         if Subject::of(&operation) != Subject::of(&self.announced) {
             return Authorized::new(self.grant, operation);

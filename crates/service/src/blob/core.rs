@@ -123,7 +123,7 @@ impl Hash for At {
 }
 
 impl At {
-    /// A blob for work that keeps no replaced state and leaves no event.
+    /// A blob for work that retains no replaced state and produces no event.
     pub fn new(tables: Tables, name: &str) -> Self {
         Self { tables, name: name.into(), keeps: Keeps::default(), tracks_access: false, origin: None }
     }

@@ -37,7 +37,7 @@ impl Pins {
             && [None, Some(generation)].into_iter().any(|at| pins.contains_key(&(table, name.into(), at)))
     }
 
-    /// Is a change of the blob under way, or is its head being read?
+    /// Is a change of the blob in progress, or is its head being read?
     pub fn has_blob(&self, table: TableId, name: &str) -> bool {
         let pins = self.lock();
         !pins.is_empty() && pins.contains_key(&(table, name.into(), None))

@@ -32,7 +32,7 @@ pub struct Doubt {
     pub at: At,
     /// The pieces.
     pub pieces: Vec<Piece>,
-    /// When they were found, in ticks; 0 if it is certain that no commit that names them is under way.
+    /// When they were found, in ticks; 0 if it is certain that no commit that names them is in progress.
     pub since: u64,
 }
 

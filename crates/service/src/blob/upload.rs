@@ -48,7 +48,7 @@ pub struct Loose {
     at: At,
     pieces: Vec<Piece>,
     todo: Arc<Todo>,
-    /// Ticks since which a commit that names them may be under way; 0 before there is one.
+    /// Ticks since which a commit that names them may be in progress; 0 before there is one.
     since: u64,
 }
 

@@ -97,7 +97,7 @@ async fn appends_of_which_all_are_rejected_change_nothing() {
     assert_eq!((world.stamp("log").await, world.read("log").await), (before, Ok(vec![])));
 }
 
-/// Appends, large ones too, whose callers leave before the commit. What was named by it must stay.
+/// Appends, large ones too, whose callers disconnect before the commit. Content that the commit names must stay.
 #[tokio::test]
 async fn an_append_whose_caller_has_left_is_whole_or_absent() {
     let mut world = Arc::new(World::with_inline(20).await);

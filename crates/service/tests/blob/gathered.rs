@@ -1,4 +1,4 @@
-//! Block lists that meet uploads half way: a list takes the blocks of one moment, and later uploads stay.
+//! Block lists that are committed during uploads: a list takes the blocks of one moment, and later uploads stay.
 
 use lazuli_engine::Page;
 use lazuli_model::blob::operation::BlobAction;

@@ -310,7 +310,7 @@ async fn a_lease_on_uncommitted_blocks() {
     assert_eq!(state_of(&world.restarted()).await, LeaseState::Leased);
 }
 
-/// LS-07: the list of a blob that has only uncommitted blocks was returned whatever lease id was sent.
+/// LS-07: the list of a blob that has only uncommitted blocks was returned with any lease id.
 #[tokio::test]
 async fn the_list_of_uncommitted_blocks_checks_the_lease_id() {
     use lazuli_model::blob::block::BlockListFilter;

@@ -1,4 +1,4 @@
-//! Sweeps that meet changes half way: content that a row names stays, whatever moves while the sweep looks.
+//! Sweeps during changes: content that a row refers to stays, whatever changes while the sweep runs.
 
 use std::future::{Future, ready};
 use std::pin::Pin;

@@ -18,7 +18,7 @@ struct Account {
     keys: Option<[String; 2]>,
     /// Counts administrative changes, at their start and at their end.
     changes: u64,
-    /// An administrative change is under way, or its outcome is not known.
+    /// An administrative change is in progress, or its outcome is not known.
     is_changing: bool,
     /// Keys that were valid once.
     dead: Vec<String>,

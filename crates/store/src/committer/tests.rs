@@ -264,7 +264,7 @@ fn slices_are_shared() {
     assert_eq!(Bytes::from(slice).as_ptr(), bytes.as_ptr());
 }
 
-/// A log that notes how each batch was to be made durable, and what readers could see at that moment.
+/// A log that records the durability requested for each batch, and the view of readers at that moment.
 struct RecordingLog {
     durabilities: Arc<Mutex<Vec<Durability>>>,
     view: Arc<OnceLock<Arc<Published>>>,

@@ -63,7 +63,7 @@ pub struct PackState {
     pub to_free: Units,
     /// Dead bytes that are being freed, or could not be freed on their own.
     pub stuck: u64,
-    /// Bytes reserved by uploads under way.
+    /// Bytes reserved by uploads in progress.
     pub writing: u64,
     /// A sweep has determined which units of a former pack are live.
     pub is_swept: bool,

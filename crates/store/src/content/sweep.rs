@@ -14,7 +14,7 @@ use super::pack::{Pack, PackKind, PackState, checked};
 use super::packs::Packs;
 use crate::store::blocking;
 
-/// A sweep under way.
+/// A sweep in progress.
 pub struct PackSweep {
     packs: Arc<Packs>,
     covered: BTreeMap<u64, Covered>,

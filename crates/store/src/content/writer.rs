@@ -72,7 +72,7 @@ impl PackWriter {
         has_room && self.gathered.bytes < FLUSH_BYTES
     }
 
-    /// The worker, once the write under way has ended.
+    /// The worker, once the current write has ended.
     async fn rested(&mut self) -> Result<Worker> {
         if let Some(error) = &self.failed {
             return Err(error.clone());

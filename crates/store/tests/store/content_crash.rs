@@ -31,7 +31,7 @@ async fn uploader() {
     let Ok(dir) = std::env::var(DIRECTORY) else { return };
     let store = Arc::new(Store::open(dir, options()).unwrap());
     let content = store.content().unwrap();
-    // Everything of earlier processes goes, after something new is there: then whole packs can be removed.
+    // Delete everything of earlier processes after writing something new: then whole packs can be removed.
     let old = rows(&store).await;
     upload(&store, &*content, u64::MAX, 0).await;
     for (row, pieces, _) in &old {

@@ -56,7 +56,7 @@ impl LogicalClock {
 /// The size of a history.
 #[derive(Clone, Copy, Debug)]
 pub struct HistorySize {
-    /// Clients at a time.
+    /// Number of concurrent clients.
     pub clients: usize,
     /// Operations of each.
     pub operations: usize,

@@ -35,7 +35,7 @@ const DRAIN_EVERY: Duration = Duration::from_millis(100);
 pub struct Seen {
     /// Messages that were put.
     pub put: usize,
-    /// Messages that were received, each time counted.
+    /// Number of receipts of messages: a message counts each time it is received.
     pub received: usize,
     /// Messages that were deleted.
     pub deleted: usize,
@@ -111,7 +111,7 @@ async fn record(
         if shape.kill && subject.may_apply_late() {
             unknown.for_each(|event| event.end = Duration::MAX);
         } else if is_killed {
-            // What the dead process had under way took effect before the next one was ready, or never does.
+            // Requests in progress in the dead process took effect before the next process was ready, or never do.
             unknown.for_each(|event| event.end = ready);
         } else if unknown.next().is_some() {
             return Err("an operation got no response from a server that was not killed".into());

@@ -64,7 +64,7 @@ pub struct Policy {
     pub roles_claim: String,
 }
 
-/// Why a token is rejected, for the log. The client is told only the reasons that have a [`TokenRejection::detail`].
+/// Why a token is rejected, for the log. The client sees only the reasons that have a [`TokenRejection::detail`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenRejection {
     /// It is not a token in the compact form, or a part of it cannot be parsed.

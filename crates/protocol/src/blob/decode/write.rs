@@ -46,7 +46,7 @@ pub(super) fn put(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
 fn put_block_blob(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let mut settings = block_settings(ask, Source::Plain)?;
     let mut expected = transfer_checksums(ask.head)?;
-    // The one that is to be stored wins over that of the transfer.
+    // The MD5 to store takes precedence over that of the transfer.
     let stored = header::md5(ask.head, BLOB_MD5)?;
     expected.md5 = stored.or(expected.md5);
     settings.headers.content_md5 = expected.md5.map(Into::into);

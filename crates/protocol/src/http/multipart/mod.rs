@@ -12,11 +12,11 @@ use crate::http::head::Field;
 
 /// Longest boundary; the standard says 70.
 const BOUNDARY_BYTES_MAX: usize = 256;
-/// Most header fields of a part, or of a message in it.
+/// Maximum number of header fields of a part, or of a message in it.
 const FIELDS_MAX: usize = 64;
 /// Fields that there is room for without growing.
 const FIELDS_USUAL: usize = 8;
-/// Longest first line of a message, and most bytes of header fields: as much as a request may have alone.
+/// Maximum size of the first line of a message, and of its header fields: the same as for a request of its own.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// The body is not well-formed.

@@ -31,7 +31,7 @@ const BATCH_APPENDS_MAX: usize = 256;
 /// A commit takes no more appends beyond this many small bytes.
 const BATCH_BYTES_MAX: usize = 256 * 1024;
 
-/// The appends that wait, for each blob that has a task.
+/// The waiting appends of each blob that has a task.
 #[derive(Default)]
 pub struct Appends(Mutex<HashMap<At, VecDeque<Waiting>>>);
 

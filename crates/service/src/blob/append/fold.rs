@@ -21,10 +21,10 @@ use crate::blob::segment::SegmentPart;
 use crate::blob::upload::Loose;
 use crate::{Error, Result};
 
-/// Number of folds of this process that can be under way.
+/// Maximum number of concurrent folds in this process.
 const FOLDS_MAX: usize = 64;
 
-/// Lets one fold of a blob happen at a time.
+/// Allows only one fold of a blob at a time.
 pub struct Folds([Mutex<()>; FOLDS_MAX]);
 
 impl Default for Folds {

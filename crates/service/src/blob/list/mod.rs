@@ -41,7 +41,7 @@ impl Core {
     }
 }
 
-/// A listing under way.
+/// A listing in progress.
 struct Lister<'a> {
     core: &'a Core,
     tables: Tables,

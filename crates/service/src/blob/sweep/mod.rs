@@ -140,7 +140,7 @@ impl Reclaim {
         free(&self.core, loose.into_iter().collect()).await
     }
 
-    /// Waits for commits of a blob that are still under way, however long the disk takes: one that comes after them is decided
+    /// Waits for commits of a blob that are still in progress, however long the disk takes: a later commit is decided
     /// after them.
     async fn wait_for_commits(&self, at: &At, since: u64) -> Result<()> {
         if since == 0 {

@@ -31,7 +31,7 @@ const CONTAINERS_MAX: usize = 256;
 /// Maximum heads read at a time. They may hold small content.
 const HEADS_MAX: usize = 32;
 
-/// A search under way.
+/// A search in progress.
 struct Search<'a> {
     core: &'a Core,
     find: FindBlobs,
