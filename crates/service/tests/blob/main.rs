@@ -5,9 +5,9 @@
 //! | rights | `access.rs` |
 //! | bodies, ranges, checksums, downloads that outlive their version | `content.rs` |
 //! | changes of ETags, settings of a blob, missing blobs | `blobs.rs` |
-//! | conditional requests, one after the other and at once | `conditions.rs` |
+//! | conditional requests, sequential and concurrent | `conditions.rs` |
 //! | uploads of blocks during which the blob changes | `block_uploads.rs` |
-//! | block lists that meet uploads half way | `gathered.rs` |
+//! | block lists that are committed during uploads | `gathered.rs` |
 //! | leases of blobs, across restarts | `leases.rs` |
 //! | listings | `listing.rs` |
 //! | tags, and searches by them | `tags.rs` |
