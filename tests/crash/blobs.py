@@ -62,14 +62,17 @@ class Blobs:
 
     def run(self, server):
         """Works until an outcome is unknown."""
-        self.work(server, iter(self.choose, None))
+        try:
+            self.work(server, iter(self.choose, None))
+        except RuntimeError as error:
+            self.problems.append(f"wrong: {error}")
 
     def work(self, server, operations):
         """Does operations until an outcome is unknown; returns whether all are done."""
         if len(self.worlds) > 1:
             return False
-        with StorageClient(server.at("blob")) as client:
-            if not self.is_created and self.send(client, [201, 409], "PUT", f"/{self.container}?restype=container") is None:
+        with self.client(server) as client:
+            if not self.is_created and not self.create(client):
                 return False
             self.is_created = True
             for operation in operations:
@@ -77,6 +80,13 @@ class Blobs:
                     return False
                 self.count()
         return True
+
+    def client(self, server):
+        return StorageClient(server.at("blob"))
+
+    def create(self, client):
+        """Creating a container again changes nothing, so an unknown outcome leaves nothing to find out."""
+        return self.send(client, [201, 409], "PUT", f"/{self.container}?restype=container") is not None
 
     def each(self):
         """Every operation."""
@@ -216,7 +226,7 @@ class Blobs:
 
     def verify(self, server):
         """Compares the possible states with the actual one, which is the state from then on. The server must be healthy."""
-        with StorageClient(server.at("blob")) as client:
+        with self.client(server) as client:
             if not self.is_created:
                 return []
             found = self.observe(client)
@@ -231,7 +241,7 @@ class Blobs:
     def read(self, server):
         """Reads all blobs while the disk may fail: whatever is returned in full must be right."""
         problems = []
-        with StorageClient(server.at("blob")) as client:
+        with self.client(server) as client:
             for name in {name for world in self.worlds for name in world}:
                 try:
                     response = client.ask("GET", f"/{self.container}/{name}")

@@ -5,7 +5,8 @@
 
 CS-01, CS-06, TX-09, ER-06: what was acknowledged is there with its last value and ETag; a batch is there wholly or not at all;
 what was on its way when the server died is there or not, and nothing else; versions of an entity never go back. The same for
-messages, with their order and receipts (messages.py), and for blobs with their contents, tags and snapshots (blobs.py).
+messages, with their order and receipts (messages.py), for blobs with their contents, tags and snapshots (blobs.py), and for versions,
+deleted blobs and containers, tiers and holds (kept.py). After the last start, every change of the latter has had its event (events.py).
 With `--shim` (see tests/faults), most kills are a loss of power too: what was not synced is taken back, contents and names.
 The seed makes the writers' choices repeatable, not the moment of the kill. Exit code 1 if anything is lost or wrong.
 """
@@ -26,7 +27,9 @@ for folder in ("support", "faults"):
 from lazuli import HANG_SECONDS, Client, NotStarted, Server, all_rows, entity_path, ticks  # noqa: E402
 from undo import lose_power  # noqa: E402
 from blobs import Blobs  # noqa: E402
+from kept import ENVIRONMENT, KEEPING, flags  # noqa: E402
 from messages import Messages  # noqa: E402
+from protected import Protected  # noqa: E402
 from writer import TABLE, Writer  # noqa: E402
 
 # A cycle ends after at most this many acknowledgements; the number is drawn so that early kills are as likely as late ones.
@@ -40,6 +43,8 @@ START_MAX_SECONDS = 0.06
 GRACEFUL = 0.1
 # The share of kills with the library below that leave the power on: the next start finds what was not synced, and builds on it.
 POWER_STAYS = 0.25
+# Blobs leave the archive later than the request, and often after the next start.
+REHYDRATE_SECONDS = 1
 # Writers for each client of queues and of blobs.
 WRITERS_PER_CLIENT = 4
 # The share of cycles after which `lazuli check` reads the store, before anybody opens it, and nothing may be wrong.
@@ -61,6 +66,8 @@ class Run:
         self.writers = [Writer(index, args.seed, self.count) for index in range(args.writers)]
         self.clients = [kind(index, args.seed, self.count) for kind in (Messages, Blobs)
                         for index in range(args.writers // WRITERS_PER_CLIENT)]
+        self.keepers = [Protected(index, args.seed, account, self.count) for index, account in enumerate(KEEPING)]
+        self.clients += self.keepers
         self.kills = self.early_kills = self.stops = self.checks = 0
         self.losses = self.lost_writes = self.lost_names = 0
         self.problems = []
@@ -72,11 +79,11 @@ class Run:
             self.tally.notify_all()
 
     def server(self, **options):
-        env = {}
+        env = ENVIRONMENT
         if self.args.shim:
-            env = {"LD_PRELOAD": os.path.abspath(self.args.shim), "LAZULI_FAULTS_DIR": self.disk,
-                   "LAZULI_FAULTS_UNDO": self.undo}
-        return Server(self.args.binary, "--location", self.directory, env=env, **options)
+            env = env | {"LD_PRELOAD": os.path.abspath(self.args.shim), "LAZULI_FAULTS_DIR": self.disk,
+                         "LAZULI_FAULTS_UNDO": self.undo}
+        return Server(self.args.binary, "--location", self.directory, *flags(REHYDRATE_SECONDS), env=env, **options)
 
     def lose_power(self, wholly=False):
         """All that was not synced is gone, or, as often, only the latest of it."""
@@ -151,6 +158,13 @@ class Run:
             problems += client.verify(server)
         return problems
 
+    def finish(self, server):
+        """The last verification: of everything, also of what is deleted, and of all events."""
+        problems = self.verify(server, everything=True)
+        for client in self.keepers:
+            problems += client.finish(server, self.directory)
+        return problems
+
     def verify_tables(self, server, everything):
         with Client(server) as client:
             created = client.ask("POST", "/Tables", {"TableName": TABLE})
@@ -198,7 +212,7 @@ def main():
                 problems = run.cycle()
             else:
                 with run.start() as server:
-                    problems = run.verify(server, everything=True)
+                    problems = run.finish(server)
                     server.stop()
                 problems += run.check()
         except (NotStarted, OSError, http.client.HTTPException, RuntimeError, subprocess.TimeoutExpired) as error:
@@ -213,6 +227,7 @@ def main():
             break
     unknown = sum(worker.unknown for worker in run.writers + run.clients)
     of_messages, of_blobs = (sum(client.number for client in run.clients if isinstance(client, kind)) for kind in (Messages, Blobs))
+    events = [client.events for client in run.keepers]
     applied = sum(writer.applied for writer in run.writers)
     batches = sum(writer.batches for writer in run.writers)
     count = lambda word: sum(problem.startswith(word) for problem in run.problems)  # noqa: E731
@@ -221,7 +236,8 @@ def main():
           f"unknown {unknown} (of these applied {applied}), "
           f"lost {count('lost')}, torn {count('torn')}, wrong {count('wrong')}")
     # A run in which no kill hit a request, or no request got a response, proves nothing.
-    if not run.acknowledged or not batches or run.clients and not (of_messages and of_blobs) or run.kills and not unknown:
+    is_idle = run.clients and not (of_messages and of_blobs) or not all(one.ids for one in events)
+    if not run.acknowledged or not batches or is_idle or run.kills and not unknown:
         run.problems.append("wrong: nothing was acknowledged, or no kill met a change on its way")
         print(run.problems[-1])
         failed += 1
@@ -231,6 +247,7 @@ def main():
             run.problems.append("wrong: no write, or no name, was ever taken back; is the library loaded?")
             print(run.problems[-1])
             failed += 1
+    print(f"events {sum(len(one.ids) for one in events)}, of these {sum(one.again for one in events)} arrived again")
     print(f"start after a kill: {sorted(run.starts)[len(run.starts) // 2] * 1000:.0f} ms in the middle, "
           f"{max(run.starts) * 1000:.0f} ms at most")
     print(f"{passed} passed, {failed} failed")

@@ -5,15 +5,19 @@
 
 Each run has a store of its own: with tables, rows and messages, stopped or killed. The server is started with `LAZULI_CRASH_AT`
 for the n-th pass of one place (see crates/store/src/crash_point.rs). It uploads, appends to, writes pages of, copies, tags and deletes
-blobs, puts, gets, changes, moves and deletes messages, and makes, fills and deletes tables, until it ends there, for every n. Then `lazuli check` finds nothing wrong, and the next start has every
-change that was acknowledged, none that was not sent, and of the one on its way all or nothing. A table that was deleted and made
-anew never has a row of the old one.
+blobs, puts, gets, changes, moves and deletes messages, and makes, fills and deletes tables, until it ends there, for every n. Then
+`lazuli check` finds nothing wrong, and the next start has every change that was acknowledged, none that was not sent, and of the one
+on its way all or nothing. A table that was deleted and made anew never has a row of the old one.
+
+Other runs overwrite, delete, restore, archive and protect blobs, in an account that keeps versions or in one that keeps what was
+deleted (kept.py). There the next start also delivers the event of every change.
 
 Crash points of background work or of several concurrent writers are in crates/store/tests/store/crash.rs, backups in backup.py.
 """
 
 import argparse
 import concurrent.futures
+import functools
 import http.client
 import os
 import shutil
@@ -25,7 +29,9 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from lazuli import HANG_SECONDS, Client, NotStarted, Server, all_rows, entity_path  # noqa: E402
 from blobs import Blobs  # noqa: E402
+from kept import ENVIRONMENT, RETAINED, VERSIONED, flags  # noqa: E402
 from messages import Messages  # noqa: E402
+from protected import Protected  # noqa: E402
 from writer import envelope  # noqa: E402
 
 KEPT, DOOMED, MADE = "kept", "doomed", "made"
@@ -38,6 +44,9 @@ OF_CHANGES = ("before-append", "after-append", "after-sync", "before-reply", "be
 # Those that content passes on its way to the disk.
 OF_CONTENT = ("content-reserved", "content-written", "before-content-sync", "after-content-sync", "before-content-entry",
               "after-content-entry")
+# Where changes of protected blobs are ended: in one account the change is lost, in the other it is there without a response.
+# The other crash points are the same for every change.
+OF_PROTECTED = (("before-append", VERSIONED), ("before-reply", RETAINED))
 OF_ERASING = ("before-erase", "after-erase")
 OF_THE_END = ("closing",)
 
@@ -121,24 +130,50 @@ class Run:
         done = subprocess.run([self.binary, "check", "--location", self.data], capture_output=True, text=True, timeout=HANG_SECONDS)
         if done.returncode != 0:
             return [f"check ended with {done.returncode}: {done.stdout}{done.stderr}"]
-        problems = []
         with self.server() as server, Client(server) as client:
-            there = {row["TableName"] for row in all_rows(client, "/Tables")}
-            for table, states in self.tables.items():
-                found = {row["RowKey"]: row["N"] for row in all_rows(client, f"/{table}()")} if table in there else None
-                if found not in states:
-                    problems.append(f"{table} is {found}, wanted {' or '.join(map(str, states))}")
-                if found is None and not (self.create(client, table) and list(all_rows(client, f"/{table}()")) == []):
-                    problems.append(f"{table} cannot be made anew, or is not empty then")
-            problems += self.messages.verify(server) + self.messages.take_problems() + self.blobs.verify(server)
+            problems = self.compare(server, client)
             if server.stop() != 0 or "panicked" in server.said():
                 problems.append(f"the server did not stop in order: {server.said()}")
         return problems
 
+    def compare(self, server, client):
+        problems = []
+        there = {row["TableName"] for row in all_rows(client, "/Tables")}
+        for table, states in self.tables.items():
+            found = {row["RowKey"]: row["N"] for row in all_rows(client, f"/{table}()")} if table in there else None
+            if found not in states:
+                problems.append(f"{table} is {found}, wanted {' or '.join(map(str, states))}")
+            if found is None and not (self.create(client, table) and list(all_rows(client, f"/{table}()")) == []):
+                problems.append(f"{table} cannot be made anew, or is not empty then")
+        return problems + self.messages.verify(server) + self.messages.take_problems() + self.blobs.verify(server)
 
-def run_at(binary, place, was_stopped):
+
+class ProtectedRun(Run):
+    """The same with changes of protected blobs only, in one of the two accounts."""
+
+    def __init__(self, account, *args):
+        super().__init__(*args)
+        self.protected = Protected(0, 1, account)
+
+    def server(self, env=None, **options):
+        return Server(self.binary, "--location", self.data, *flags(), env=ENVIRONMENT | (env or {}), **options)
+
+    def begin(self):
+        with self.server() as server:
+            if not self.work(server, None) or self.was_stopped and server.stop() != 0:
+                raise RuntimeError(f"the beginning failed: {server.said()}")
+            server.kill()
+
+    def work(self, server, _):
+        return self.protected.work(server, self.protected.each())
+
+    def compare(self, server, _):
+        return self.protected.finish(server, self.data)
+
+
+def run_at(kind, binary, place, was_stopped):
     """Returns whether the place was passed, and the problems."""
-    run = Run(binary, place, was_stopped)
+    run = kind(binary, place, was_stopped)
     try:
         run.begin()
         is_passed, problems = run.crash(), run.problems()
@@ -151,22 +186,22 @@ def run_at(binary, place, was_stopped):
     return is_passed, problems
 
 
-def try_point(pool, binary, point):
+def try_point(pool, binary, point, kind=Run, name="everything"):
     """Returns at how many passes something was wrong."""
     passed = wrong = 0
     many = point in OF_CHANGES + OF_CONTENT
     for first in range(1, PASSES_MAX if many else 2, AT_ONCE):
         places = [f"{point}:{number}" for number in range(first, first + (AT_ONCE if many else 1))]
-        outcomes = list(pool.map(lambda place: run_at(binary, place, was_stopped=is_stopped(place)), places))
+        outcomes = list(pool.map(lambda place: run_at(kind, binary, place, was_stopped=is_stopped(place)), places))
         for place, (is_passed, problems) in zip(places, outcomes):
             passed, wrong = passed + is_passed, wrong + bool(problems)
             for problem in problems:
                 print(f"{place}: {problem}", flush=True)
         if not all(is_passed for is_passed, _ in outcomes):
             break
-    print(f"{point}: {passed} passes, something wrong at {wrong}", flush=True)
+    print(f"{point}, {name}: {passed} passes, something wrong at {wrong}", flush=True)
     if not passed:
-        print(f"{point}: never passed")
+        print(f"{point}, {name}: never passed")
     return wrong + (not passed)
 
 
@@ -182,6 +217,8 @@ def main():
     binary = os.path.abspath(args.binary)
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         failed = sum(try_point(pool, binary, point) for point in OF_CHANGES + OF_CONTENT + OF_ERASING + OF_THE_END)
+        failed += sum(try_point(pool, binary, point, functools.partial(ProtectedRun, account), account)
+                      for point, account in OF_PROTECTED)
     print("passed" if not failed else f"{failed} failed")
     return 1 if failed else 0
 
