@@ -295,7 +295,7 @@ mod tests {
         token.check_signature(DEVELOPMENT_ACCOUNT, &[key]).unwrap().kind
     }
 
-    /// SA-05. Vector 8 of the protocol sheet, and every flag.
+    /// SA-05: a reference vector, and every flag.
     #[test]
     fn tables() {
         assert_eq!(
@@ -317,7 +317,7 @@ mod tests {
         }
     }
 
-    /// Vector 6 of the protocol sheet.
+    /// A reference vector.
     #[test]
     fn accounts() {
         let query = account("-r sco -p rwdlacu --expires 2030-01-01T00:00:00Z").unwrap();

@@ -60,7 +60,7 @@ fn timestamp(text: &str) -> Option<DateTime> {
 mod tests {
     use super::*;
 
-    /// WR-11, WR-12: the vectors of the protocol sheet.
+    /// WR-11, WR-12: reference vectors.
     #[test]
     fn prints_the_timestamp_trimmed() {
         for (time, tag) in [

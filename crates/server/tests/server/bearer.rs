@@ -90,7 +90,7 @@ fn ask(server: &Server, request: Request, token: &str) -> TestResponse {
     server.connect().ask(&bearing(request, token))
 }
 
-/// Each role against each kind of operation, section 6.7 of the protocol.
+/// Each role allows its kinds of operations and no others.
 #[test]
 fn roles_allow_operations() {
     let issuer = Issuer::new("key");

@@ -155,7 +155,7 @@ fn check_window(grant: &Grant, key: &EntityKey) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Section 6.5 of the protocol. `None` for kinds that are not of this service.
+/// The permissions that an operation needs. `None` for kinds that are not of this service.
 pub(super) fn needs(kind: OperationKind) -> Option<Needs> {
     Some(match kind {
         OperationKind::QueryTables | OperationKind::QueryTable => Needs::container(&["l"]),

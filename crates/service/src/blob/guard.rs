@@ -304,7 +304,7 @@ impl Revision {
 mod tests {
     use super::*;
 
-    /// BL-01, BL-08: section 3.3.
+    /// BL-01, BL-08: the operations that give a blob a new ETag.
     #[test]
     fn operations_that_renew_the_etag() {
         use OperationKind as Kind;

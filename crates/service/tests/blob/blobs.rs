@@ -33,7 +33,7 @@ async fn put_with(world: &World, settings: WriteSettings) -> Ran {
     world.run_with(blob("b", action), Supply::Body(&mut Whole::from(content))).await
 }
 
-/// BL-01, BL-08: section 3.3.
+/// BL-01, BL-08: operations that give a blob a new ETag, and others that do not.
 #[tokio::test]
 async fn operations_that_change_the_etag() {
     let world = World::new().await;

@@ -331,7 +331,7 @@ impl Run {
     }
 }
 
-/// Section 6 of the design, rules 1 to 8.
+/// A fault at any call of a script neither loses acknowledged content nor leaks unused content.
 #[tokio::test]
 async fn no_fault_loses_or_leaks_content() {
     for which in [0, 2, 3, 4, 5, 6, 7, 8] {

@@ -42,7 +42,7 @@ fn operation(kind: &str, name: &str) -> Operation {
     }
 }
 
-/// Operation, kind of resource, sets of letters of which one is needed: section 6.5. No resource: only with a key.
+/// Operation, kind of resource, and sets of permission letters, one of which is needed. No resource: only with a key.
 const OPERATIONS: [(&str, &str, &[&str]); 17] = [
     ("query tables", "c", &["l"]),
     ("get table", "c", &["l"]),
@@ -191,7 +191,7 @@ fn old_versions_hide_rejections() {
     assert_eq!(verdict(&writer, &operation("insert", "Data")), missing);
 }
 
-/// SA-04: the range rule of section 6.6.
+/// SA-04: the entities in the key range of a signature.
 #[test]
 fn ranges() {
     let ends = |spk, srk, epk, erk| RangeEnds { first: (spk, srk), last: (epk, erk) };

@@ -51,7 +51,7 @@ def test_access_policies(service, table):
 @not_in_the_first
 @pytest.mark.sas
 def test_shared_access_signature(service, table):
-    """Section 6.6, the form of 2012-02-12 to 2015-02-21."""
+    """A table's signature in the format of 2012-02-12 to 2015-02-21."""
     token = service.generate_shared_access_signature(table, SharedAccessPolicy(policy("ra")))
     other = holder(token)
     other.insert_entity(table, row(n=1))

@@ -84,7 +84,7 @@ def test_policies_vanish_with_the_table(service, names):
 
 
 def test_missing_table(service):
-    """Section 0, point 8"""
+    """Policies of a missing table: 404 `TableNotFound`, in XML."""
     client = service.get_table_client(random_name())
     for call in (client.get_table_access_policy, lambda: client.set_table_access_policy({})):
         with pytest.raises(ResourceNotFoundError) as raised:
@@ -95,7 +95,7 @@ def test_missing_table(service):
 
 @pytest.mark.parametrize("name", INVALID_NAMES)
 def test_invalid_names(service, name):
-    """Section 15.1: recognised in XML too."""
+    """The SDK recognises the error for an invalid name in XML, too."""
     client = service.get_table_client(name)
     with pytest.raises(ValueError, match="Storage table names must be alphanumeric"):
         client.get_table_access_policy()

@@ -144,7 +144,7 @@ def test_get_entity_with_select(table):
 
 
 def test_get_entity_with_select_of_an_absent_property(table):
-    """Section 4.4: named but absent comes as null."""
+    """A property that `$select` names and the entity lacks is null."""
     table.create_entity(row(a=1))
     assert dict(table.get_entity("p", "r", select=["a", "missing"])) == {"a": 1, "missing": None}
 

@@ -86,7 +86,7 @@ def test_key_rotation_in_the_credential(table):
 
 
 def test_request_ids(service, table):
-    """ER-03, section 2.2: a fresh GUID each, the client's own echoed."""
+    """ER-03: each response has a new request id in the form of a GUID, and echoes the client's own id."""
     responses = []
     for own in ("one", "two"):
         table.upsert_entity(ROW, request_id=own, raw_response_hook=responses.append)
@@ -97,7 +97,7 @@ def test_request_ids(service, table):
 
 
 def test_headers_of_responses(table):
-    """Section 2.2"""
+    """The headers that every response carries."""
     responses = []
     table.upsert_entity(ROW, raw_response_hook=responses.append)
     table.get_entity("p", "r", raw_response_hook=responses.append)
@@ -113,7 +113,7 @@ def test_headers_of_responses(table):
 
 @pytest.mark.parametrize("level", ["nometadata", "minimalmetadata", "fullmetadata"])
 def test_errors_have_the_content_type_of_success(table, level):
-    """Section 2.3"""
+    """An error has the metadata level and the parameters that a success would have."""
     accept = f"application/json;odata={level}"
     with pytest.raises(ResourceNotFoundError) as raised:
         table.get_entity("p", "r", headers={"Accept": accept})
@@ -122,7 +122,7 @@ def test_errors_have_the_content_type_of_success(table, level):
 
 
 def test_account_url_with_a_table_in_it(table):
-    """Section 1.2: the SDK recognises these rejections and adds a hint."""
+    """The SDK recognises these rejections and adds a hint."""
     with TableServiceClient(f"{ENDPOINT}/{table.table_name}", credential=CREDENTIAL, **OPTIONS) as client:
         with pytest.raises(HttpResponseError) as raised:
             client.create_table(random_name())
@@ -148,7 +148,7 @@ def test_account_url_with_a_table_in_it_for_properties(table):
 
 
 def test_error_body_is_one_object(table):
-    """Section 11.1: no members beyond code and message."""
+    """An error body has a code and a message, and no other members."""
     with pytest.raises(ResourceNotFoundError) as raised:
         table.get_entity("p", "r")
     body = json.loads(raised.value.response.text())

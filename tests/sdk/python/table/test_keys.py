@@ -92,7 +92,7 @@ def test_keys_do_not_collide(table):
     ],
 )
 def test_generated_addresses(table, key, encoded):
-    """Section 1.4: quotes doubled and literal, the rest percent-encoded."""
+    """Generated addresses double quotes and leave them literal; all other special characters are percent-encoded."""
     responses = []
     table.create_entity({"PartitionKey": key, "RowKey": key}, raw_response_hook=responses.append)
     address = f"{table.table_name}(PartitionKey='{encoded}',RowKey='{encoded}')"

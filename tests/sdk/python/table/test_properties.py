@@ -40,7 +40,7 @@ def off():
 
 
 def test_everything_can_be_set(service):
-    """Section 12.2"""
+    """Logging, metrics and CORS rules are returned as they were set."""
     week = TableRetentionPolicy(enabled=True, days=7)
     wanted = {
         "analytics_logging": TableAnalyticsLogging(read=True, write=False, delete=True, retention_policy=week),
@@ -102,7 +102,7 @@ def preflight(origin, method="GET", headers=None):
 
 
 def test_cors_preflight(service):
-    """Section 12.1"""
+    """A preflight is allowed by a rule, or rejected with 403."""
     rule = TableCorsRule(["http://a.example"], ["GET", "POST"], allowed_headers=["x-ms-*"], max_age_in_seconds=60)
     service.set_service_properties(cors=[rule])
     response = preflight("http://a.example", headers="x-ms-date")
@@ -130,7 +130,7 @@ def test_cors_on_requests(service, table):
 
 
 def test_stats_of_the_secondary():
-    """Section 12.4. The SDK's own derivation of the secondary address presumes host style: say where it is."""
+    """The SDK derives the address of the secondary only in host style, so the test passes the address."""
     if PATH_STYLE:
         authority = ENDPOINT.split("://")[1].removesuffix(f"/{ACCOUNT}")
         endpoint, secondary = f"{ENDPOINT}-secondary", authority

@@ -166,13 +166,13 @@ def test_select_in_queries(data):
 
 
 def test_select_of_absent_properties(data):
-    """Section 4.4: null, and the row is still there."""
+    """A selected property that an entity lacks is null, and the entity is still returned."""
     rows = list(data.query_entities("RowKey ge '4'", select="RowKey,other"))
     assert [dict(entity) for entity in rows] == [{"RowKey": "4", "other": None}, {"RowKey": "5", "other": 1}]
 
 
 def test_select_echoes_in_the_metadata(data):
-    """Section 0, point 10. The SDK escapes the comma; the exact text is for the transcripts to hold."""
+    """`odata.metadata` repeats `$select`. The SDK escapes the comma, so the transcripts check the exact text."""
     responses = []
     list(data.list_entities(select="i,s", raw_response_hook=responses.append))
     found = unquote(responses[0].context["deserialized_data"]["odata.metadata"])

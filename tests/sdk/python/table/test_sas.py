@@ -89,7 +89,7 @@ CALLS = {
 @pytest.mark.parametrize("permission", ALLOWED)
 @pytest.mark.parametrize("call", CALLS)
 def test_each_permission(table, holder, permission, call):
-    """Section 6.6: upserts need both add and update."""
+    """Each permission allows its operations and no others; an upsert needs both add and update."""
     table.create_entity(row(n=0))
     client = holder(permission)
     if call in ALLOWED[permission]:
@@ -241,7 +241,7 @@ def test_account_sas_with_everything(names):
 
 
 def test_account_sas_permissions(table, names):
-    """Section 6.5"""
+    """Each permission of an account signature allows its operations and no others."""
     table.create_entity(row(n=0))
     list(account_client("c", "l").list_tables())
     account_client("c", "c").create_table(names())

@@ -119,7 +119,7 @@ def test_list_tables_in_pages(service, names):
 
 
 def test_query_tables(service, names):
-    """OP-01: filters on TableName, as text and with parameters; the prefix idiom of section 3.1."""
+    """OP-01: filters on TableName, as text and with parameters, and by a prefix."""
     prefix = random_name("pyq")[:20]
     mine = sorted(names(prefix + letter) for letter in "abc")
     for name in mine:
@@ -234,7 +234,7 @@ CALLS = {
 @pytest.mark.parametrize("name", INVALID_NAMES)
 @pytest.mark.parametrize("call", CALLS)
 def test_invalid_names(service, call, name):
-    """DM-05, DM-06, DM-07: the SDK recognises these texts and raises ValueError (section 15.1)."""
+    """DM-05, DM-06, DM-07: the SDK recognises these messages and raises ValueError."""
     client = service.get_table_client(name)
     with pytest.raises(ValueError, match="Storage table names must be alphanumeric") as raised:
         CALLS[call](client)

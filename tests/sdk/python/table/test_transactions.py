@@ -83,7 +83,7 @@ def test_every_kind_of_operation(table):
 
 
 def test_one_transaction_has_one_timestamp(table):
-    """Decision 16; the next commit has another."""
+    """All entities of a transaction have the same ETag, and the next transaction has another one."""
     table.submit_transaction([("create", row(str(i))) for i in range(5)])
     first = {entity.metadata["etag"] for entity in table.list_entities()}
     assert len(first) == 1
@@ -134,7 +134,7 @@ def test_all_types(table):
 
 @pytest.mark.parametrize("key", KEYS, ids=ascii)
 def test_keys_reach_the_entity_that_they_name(table, key):
-    """The issue's promise: quotes, commas and percent signs included."""
+    """Keys in a transaction name the right entity, with quotes, commas and percent signs included."""
     table.create_entity({"PartitionKey": "other", "RowKey": "row"})
     mine = {"PartitionKey": key, "RowKey": key}
     table.submit_transaction([("create", {**mine, "v": 1}), ("create", {**mine, "RowKey": key + "2"})])
@@ -255,7 +255,7 @@ INVALID = {
 @pytest.mark.parametrize("name", INVALID)
 @pytest.mark.parametrize("index", [0, 1])
 def test_invalid_entity(table, name, index):
-    """Each limit of section 7 with its own code and the index."""
+    """Each limit of an entity has its own error code, with the index of the operation."""
     properties, code = INVALID[name]
     operations = [("upsert", row("1")), ("upsert", row("2"))]
     operations[index] = ("upsert", row("bad", **properties))

@@ -118,7 +118,7 @@ DATES = {
 
 @pytest.mark.parametrize("sent", DATES)
 def test_datetime_forms(table, sent):
-    """Section 7.7: read in every form, written in UTC with the fraction trimmed, to 100 ns."""
+    """Dates are read in every form, and written in UTC with up to seven digits of the fraction and no trailing zeros."""
     assert stored(table, EntityProperty(sent, EdmType.DATETIME)).tables_service_value == DATES[sent]
 
 
@@ -191,7 +191,7 @@ def wire(response):
 
 
 def check_item(item, level, table, metadata=True):
-    """One entity as the level wants it: section 4.3."""
+    """Checks that an entity has the annotations of the metadata level."""
     name = table.table_name
     address = f"{name}(PartitionKey='p',RowKey='r')"
     assert {key: item[key] for key in VALUES} == VALUES
@@ -251,7 +251,7 @@ def test_no_metadata_loses_the_types_and_keeps_the_etag(table):
 
 @pytest.mark.parametrize("level", [NO, MINIMAL, FULL])
 def test_metadata_levels_of_tables(service, table, level):
-    """Section 4.5"""
+    """A listing of tables has the annotations of each metadata level."""
     name = table.table_name
     responses = []
     tables = service.query_tables(f"TableName eq '{name}'", raw_response_hook=responses.append, headers={"Accept": level})

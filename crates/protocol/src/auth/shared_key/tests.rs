@@ -16,7 +16,7 @@ fn parts<'a>(
     SignedParts { method, content_md5: "", content_type, date: DATE, account: "devstoreaccount1", path, comp }
 }
 
-/// The vectors of the protocol sheet, section 16.
+/// Reference vectors for tables.
 #[test]
 fn vectors() {
     let key = AccountKey::from_base64(KEY).unwrap();

@@ -47,7 +47,7 @@ const FAILED: Result<(), ErrorCode> = Err(ErrorCode::AuthenticationFailed);
 const ACCOUNT_TOKEN: &str = "sv=2019-02-02&ss=bt&srt=sco&sp=rwdlacu&st=2026-01-01T00:00:00Z&se=2030-01-01T00:00:00Z&sip=10.0.0.1-10.0.0.9&spr=https,http";
 const TABLE_TOKEN: &str = "sv=2019-02-02&tn=mytable&sp=raud&st=2026-01-01&se=2030-01-01&sip=10.0.0.5&spr=https,http&spk=a&srk=1&epk=b&erk=9";
 
-/// Section 16, vectors 6 to 10.
+/// Reference vectors: the string to sign and the signature of each token.
 #[test]
 fn vectors() {
     for (query, text, signature) in [
@@ -76,7 +76,7 @@ fn vectors() {
             "r\n\n2030-01-01T00:00:00Z\n/devstoreaccount1/mytable\n\n2013-08-15\n\n\n\n",
             "c00v2CQEAVbFrIq2ft+GYjp3/UOs0dKAQ+X/Kda/D3k=",
         ),
-        // Of the sheet on queues and blobs, section 1.8.
+        // An account signature for several services.
         (
             "sp=rwdlacup&ss=bqt&srt=sco&se=2030-01-01T00:00:00Z&sv=2021-12-02",
             "devstoreaccount1\nrwdlacup\nbqt\nsco\n\n2030-01-01T00:00:00Z\n\n\n2021-12-02\n\n",

@@ -25,7 +25,7 @@ fn caller(now: &str) -> Caller {
     Caller { now: DateTime::parse(now).unwrap(), address: IpAddr::from([10, 0, 0, 5]), is_https: false }
 }
 
-/// The vectors of section 1.8 of the protocol sheet.
+/// Reference vectors for queues and blobs.
 #[test]
 fn vectors() {
     for (query, resource, signature) in [

@@ -65,7 +65,7 @@ fn signing(scheme: Scheme, text: &str) -> String {
     format!("{} {DEVELOPMENT_ACCOUNT}:{signature}", scheme.name())
 }
 
-/// The vectors of section 1.7 of the protocol sheet.
+/// Reference vectors for queues and blobs.
 #[test]
 fn vectors() {
     let put = [("Content-Type", "application/xml"), ("Content-Length", "64")];
