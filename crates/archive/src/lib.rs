@@ -1,4 +1,4 @@
-//! The backup format: all rows of any engine at one moment, with the content that they name, as checksummed files.
+//! The backup format: all rows of any engine at one moment, with the content that they refer to, as checksummed files.
 //!
 //! A backup is a directory: parts with blocks of rows and of content ([`block`]), and a manifest ([`manifest`]) that lists them and is
 //! written last. It holds table ids, keys, values and versions, independent of how an engine stores them, so it also

@@ -12,7 +12,7 @@ use crate::{Options, Workload, blob, load, queue, table};
 /// A build that is no slower than another, within what rounds differ by.
 const SAME_RATE: f64 = 0.97;
 
-/// What the ratio to our server should be.
+/// The goal for a ratio to our server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
     /// Our rate is at least this multiple of theirs.
@@ -23,7 +23,7 @@ pub enum Goal {
     P99(u64),
 }
 
-/// Who is measured, and how.
+/// A contestant, and how it is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContestantPlan {
     /// Its name in reports.
@@ -32,7 +32,7 @@ pub struct ContestantPlan {
     pub server: Server,
     /// A number that distinguishes the contestants of a workload: the number of queues or messages.
     pub variant: u64,
-    /// What our server should reach compared with this one.
+    /// The goals of our server compared with this one.
     pub goals: [Option<Goal>; 2],
 }
 
@@ -112,7 +112,7 @@ pub enum Step {
 
 /// A contestant that is ready to be measured.
 pub struct Contestant {
-    /// Who it is.
+    /// The contestant.
     pub plan: ContestantPlan,
     job: ServiceJob,
     process: Process,

@@ -30,7 +30,7 @@ pub use workload::Workload;
 
 use contestant::Contestant;
 
-/// What to measure.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// This program, which also contains the bare servers.
@@ -84,7 +84,7 @@ impl Options {
 pub enum RunEvent<'a> {
     /// The next step begins, or one has something to say.
     Step {
-        /// What happens in it.
+        /// A description of the step.
         text: &'a str,
         /// Steps that are done.
         done: usize,

@@ -16,7 +16,7 @@ use crate::session::Session;
 /// Connections that load data.
 const LOADERS: u64 = 64;
 
-/// What one slice of time gave.
+/// The measurements of one slice of time.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Operations, in the workload's own unit.

@@ -96,7 +96,7 @@ pub struct Process {
     child: Option<Child>,
 }
 
-/// What a process has used so far.
+/// The resources that a process has used so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     /// CPU time.

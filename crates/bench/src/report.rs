@@ -66,7 +66,7 @@ pub struct Ratio {
     pub cpu: f64,
     /// 99 % of our latencies are below.
     pub p99_micros: u64,
-    /// What should be reached.
+    /// The goals.
     pub goals: Vec<Goal>,
 }
 

@@ -56,7 +56,7 @@ impl BenchAccount {
 
 /// A connection with an account.
 pub struct Session {
-    /// Who it sends as.
+    /// The account that signs its requests.
     pub account: BenchAccount,
     /// Its number among the sessions of a slice.
     pub number: usize,

@@ -43,7 +43,7 @@ impl Workload {
         }
     }
 
-    /// What one operation is.
+    /// The unit that its operations are counted in.
     pub fn unit(self) -> &'static str {
         match self {
             Workload::Table(work) => work.unit(),
@@ -71,7 +71,7 @@ impl Workload {
         Self::all().into_iter().filter(is_named).collect()
     }
 
-    /// Who is measured: first our server, then the servers and limits that it is compared with.
+    /// The contestants: first our server, then the servers and limits that it is compared with.
     pub(crate) fn plans(self, options: &Options) -> Vec<ContestantPlan> {
         let mut plans = match self {
             Workload::Table(work) => work.plans(),

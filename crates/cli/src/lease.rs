@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use crate::fault::Fault;
 use crate::storage::{Session, StorageRequest};
 
-/// What to do with the lease of a blob or container, which `A` names.
+/// A command on the lease of a blob or container, which `A` names.
 #[derive(Subcommand)]
 pub enum LeaseCommand<A: Args> {
     /// Acquire the lease, and print its id

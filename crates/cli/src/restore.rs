@@ -1,4 +1,4 @@
-//! `lazuli restore`: makes a new store from a backup, or fills a database with it.
+//! `lazuli restore`: creates a store from a backup, or fills a database with it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

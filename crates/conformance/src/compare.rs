@@ -43,7 +43,7 @@ impl DifferenceKind {
 /// One difference between a response and its transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// What differs.
+    /// The part that differs.
     pub kind: DifferenceKind,
     /// The exchange.
     pub title: String,

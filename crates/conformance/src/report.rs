@@ -32,7 +32,7 @@ impl TranscriptVerdict {
 pub struct TranscriptOutcome {
     /// `group/name`.
     pub name: String,
-    /// What the transcript shows.
+    /// The behaviour that the transcript shows.
     pub about: String,
     /// The source of its expectations.
     pub truth: String,

@@ -9,7 +9,7 @@ pub(crate) enum TemplatePart {
     Text(String),
     /// A placeholder.
     Placeholder {
-        /// What kind it is: one of [`NAMES`].
+        /// Its kind: one of [`NAMES`].
         name: &'static str,
         /// The arguments after the name, split as the kind requires.
         arguments: Vec<Template>,

@@ -1,4 +1,4 @@
-//! How the storage services look on the wire, in both directions: bytes to operations, outcomes to bytes, signatures.
+//! The wire format of the storage services, in both directions: bytes to operations, outcomes to bytes, signatures.
 //!
 //! Nothing here does I/O, waits, or reads a clock. Server and client share it, so that the two sides cannot drift. Each
 //! service has a folder of its own; everything that several services share lives beside the folders.

@@ -192,7 +192,7 @@ fn spawn(work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
     tokio::spawn(work)
 }
 
-/// Reclaims content that no row names any more, until `stop` turns true.
+/// Reclaims content that no row refers to any more, until `stop` turns true.
 async fn reclaim(mut reclaim: Reclaim, mut stop: watch::Receiver<bool>) {
     let mut pause = Duration::ZERO;
     while tokio::time::timeout(pause, stop.wait_for(|stop| *stop)).await.is_err() {

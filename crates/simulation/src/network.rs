@@ -34,7 +34,7 @@ const BROKEN_PER_MILLE: u64 = 15;
 /// Longest piece in which a body arrives.
 const PIECE_BYTES_MAX: u64 = 200;
 
-/// What a client knows about its request at the end.
+/// A client's knowledge about its request at the end.
 #[derive(Clone, Debug)]
 pub enum RequestOutcome {
     /// It has a response.

@@ -21,7 +21,7 @@ pub struct World {
     pub trace: Trace,
     /// Simulated time.
     pub time: Time,
-    /// What survives crashes.
+    /// The state that survives crashes.
     pub core: Arc<Core>,
     ledger: Mutex<Ledger>,
     fronts: Mutex<Vec<Option<Arc<Front>>>>,
@@ -57,7 +57,7 @@ impl World {
         (seconds * 1000).saturating_sub(self.skew_max)
     }
 
-    /// What must be true.
+    /// The promises to clients.
     pub fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }

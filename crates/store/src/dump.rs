@@ -1,4 +1,4 @@
-//! A consistent copy of everything in the store as of one moment, read while writes continue.
+//! A consistent copy of everything in the store at one moment, read while writes continue.
 //!
 //! Cost: the walk keeps the sorted files and memtables of its moment alive until it ends, and nothing that was written
 //! later. Memory is bounded by the memtables of that moment; disk space, by the size of the store at that moment. A

@@ -1,4 +1,4 @@
-//! Content in blocks: the bytes of pieces that rows name.
+//! Content in blocks: the bytes of pieces that rows refer to.
 //!
 //! Invariants: a piece comes whole, in blocks that follow each other; its bytes match the checksum in its name.
 

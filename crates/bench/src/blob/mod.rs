@@ -96,7 +96,7 @@ impl Work {
         }
     }
 
-    /// What one operation is.
+    /// The unit that its operations are counted in.
     pub fn unit(self) -> &'static str {
         match self {
             Work::Blocks => "MiB",

@@ -8,7 +8,7 @@ use crate::session::BenchAccount;
 /// Characters of a message.
 const MESSAGE_CHARS: usize = 1000;
 
-/// What a delete needs of a message that was received.
+/// The parts of a received message that a delete needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceivedMessage {
     id: String,

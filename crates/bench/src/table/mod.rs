@@ -81,7 +81,7 @@ impl Work {
         }
     }
 
-    /// What one operation is.
+    /// The unit that its operations are counted in.
     pub fn unit(self) -> &'static str {
         match self {
             Work::Transaction | Work::Page | Work::FullScan => "entities",

@@ -1,4 +1,4 @@
-//! Several requests at a time: threads with a connection each, which take the next piece of work when they are done.
+//! Concurrent requests: each thread has a connection, and takes the next piece of work when it is done.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

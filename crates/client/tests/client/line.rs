@@ -13,7 +13,7 @@ use lazuli_client::{
 use lazuli_embedded::Embedded;
 use tokio::time::Instant;
 
-/// What happens to a request.
+/// The fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fate {
     /// It succeeds.
@@ -134,7 +134,7 @@ impl Stage {
         stage
     }
 
-    /// What happens to the next requests; later ones succeed.
+    /// Sets the fates of the next requests; later ones succeed.
     pub(crate) fn script(&self, fates: &[Fate]) {
         *self.line.script.lock().unwrap() = fates.iter().copied().collect();
         self.line.seen.lock().unwrap().clear();

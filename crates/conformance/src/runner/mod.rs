@@ -12,7 +12,7 @@ use crate::transcript::{Exchange, Only, group_of};
 use crate::values::Values;
 use crate::{TRANSCRIPTS, Target, Transcript, request};
 
-/// What to run.
+/// The selection of transcripts, and how to run them.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The server, and the account to use there.

@@ -15,7 +15,7 @@ pub struct Transcript {
     pub name: String,
     /// The service that it is for.
     pub service: Service,
-    /// What it shows.
+    /// The behaviour that it shows.
     pub about: String,
     /// The source of its expectations.
     pub truth: String,
@@ -51,7 +51,7 @@ pub(crate) enum Header {
 /// A request and the response that it must get.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// What it shows.
+    /// The behaviour that it shows.
     pub title: String,
     /// Where it starts in its file.
     pub line: usize,
@@ -130,7 +130,7 @@ pub(crate) enum Mode {
 pub struct TranscriptError {
     /// The line.
     pub line: usize,
-    /// What is wrong with it.
+    /// The mistake.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! A check of content: every piece that rows name is there and whole, and what else is stored is counted.
+//! A check of content: every piece that rows refer to exists and is intact; other stored bytes are counted.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

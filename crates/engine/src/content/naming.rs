@@ -1,4 +1,4 @@
-//! Which pieces rows name: the knowledge that a sweep, a copy and a check need, and that only the services have.
+//! Finds the pieces that rows refer to. A sweep, a copy and a check need them, and only the services know them.
 
 use super::{Content, Piece, Swept};
 use crate::types::{RowView, TableId};
@@ -7,7 +7,7 @@ use crate::{Engine, Result};
 /// Bytes of rows that are read at a time.
 const PAGE_BYTES: usize = 1024 * 1024;
 
-/// Tells which pieces rows name. It sees all rows of an engine in the order of a dump, the system table first.
+/// Finds the pieces that rows refer to. It sees all rows of an engine in the order of a dump, the system table first.
 pub trait Naming: Send {
     /// Passes every piece that the row names to `see`. A row that cannot be decoded is an error, and no content may
     /// be freed after it.

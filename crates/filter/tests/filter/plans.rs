@@ -1,4 +1,4 @@
-//! What a filter reads, as [`lazuli_filter::Plan`] prints it: the class, the ranges, and the residual.
+//! The plans of filters, as [`lazuli_filter::Plan`] prints them: the class, the ranges, and the residual.
 
 use lazuli_filter::{Class, Plan, PlanBound, PlanPosition, PlanRange, RANGES_MAX, Schema, parse, plan};
 

@@ -1,4 +1,4 @@
-//! The shape of a `$filter`: plain data. Reading, printing, evaluating and planning are the `filter` crate's.
+//! The structure of a `$filter`: plain data. The `filter` crate parses, prints, evaluates and plans it.
 
 use crate::Value;
 

@@ -17,7 +17,7 @@ const READ_BYTES: usize = 64 * 1024;
 /// A connection.
 #[derive(Debug)]
 pub struct Connection<S = TcpStream> {
-    /// What it reads from and writes to.
+    /// The stream that it reads from and writes to.
     pub stream: S,
     decoder: Decoder,
 }

@@ -1,4 +1,4 @@
-//! Records that wait in bounded memory, and metrics that meet a failing engine.
+//! Records that wait in bounded memory, and metrics with a failing engine.
 
 use std::sync::atomic::AtomicBool;
 
@@ -121,7 +121,7 @@ fn waiting_records_are_bounded_by_bytes() {
     let (_, dropped) = analytics.counts();
     let kept = QUEUE_RECORDS_MAX - usize::try_from(dropped).unwrap();
     assert!(kept * large <= QUEUE_BYTES_MAX && (kept + 2) * large > QUEUE_BYTES_MAX, "{kept}");
-    // What is taken makes room.
+    // Taking a record frees its room.
     let mut receiver = analytics.receiver.lock().unwrap().take().unwrap();
     assert!(receiver.try_recv().is_ok());
     analytics.leave(record(large / 2), Duration::ZERO);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What one rejection costs.
+/// The cost of one rejection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Zero if the connection ends without a response.
@@ -35,7 +35,7 @@ impl Bounds {
         Self(lines.map(|line| parse(line).unwrap_or_else(|| panic!("not a bound: {line}"))).collect())
     }
 
-    /// What is wrong with a cost, if something is.
+    /// Describes how a cost exceeds its bounds; `None` if it does not.
     pub fn exceeded(&self, name: &str, cost: &Cost) -> Option<String> {
         let line = cost.line(name);
         let Some(bound) = self.0.get(name) else { return Some(format!("{line}: there is no bound")) };

@@ -1,4 +1,4 @@
-//! What a rejected request costs: bytes written, memory and work, for every kind of rejection, with and without a valid key, by
+//! The cost of a rejected request: bytes written, memory and work, for every kind of rejection, with and without a valid key, by
 //! every service.
 //!
 //! A client that is rejected can try again at once, so a rejection must be cheap. `bounds.txt` has a line for each kind and
@@ -72,7 +72,7 @@ fn live(stats: &Stats) -> usize {
     stats.bytes_allocated - stats.bytes_deallocated
 }
 
-/// What a rejection of this kind costs, and how much memory is kept after all of them.
+/// Measures the cost of a rejection of this kind, and the memory that is kept after all of them.
 fn measure(wire: &mut Wire, kind: &Kind, service: Service) -> (Cost, usize) {
     let make = |first: usize| -> Vec<Vec<u8>> {
         (first..=first + ROUND).map(|number| (kind.make)(service, number)).collect()

@@ -17,7 +17,7 @@ use lazuli_server::{Config, Service};
 /// An account whose key is not public: some transcripts play web pages, which may not use a public key.
 const ACCOUNT: &str = "golden";
 
-/// What is wrong.
+/// The fault of a response.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     /// Responses lack a header.

@@ -49,7 +49,7 @@ async fn listings_of_blobs_share_the_memory_for_responses_being_built() {
     ] {
         assert_eq!(ask(&endpoint, "GET", path).await, BUSY, "{path}");
     }
-    // What needs little is served.
+    // Requests that need little memory are served.
     assert_eq!(ask(&endpoint, "HEAD", "/things/blob").await.0, 404);
     assert_eq!(first.await.unwrap().0, 500, "the engine hangs until the time is up");
     engine.before.store(false, Ordering::SeqCst);

@@ -83,7 +83,7 @@ impl Server {
         self.running.as_ref().expect("the server runs")
     }
 
-    /// What SIGHUP does.
+    /// Reloads certificates and keys, as SIGHUP does.
     pub fn reload(&self) {
         self.runtime.block_on(self.running().reload());
     }

@@ -1,4 +1,4 @@
-//! How much an account holds: what Storage Analytics reports once a day.
+//! The size of an account's blobs, which Storage Analytics reports once a day.
 //!
 //! Every blob is visited, page by page, so that memory is bounded. Concurrent changes may or may not be counted.
 

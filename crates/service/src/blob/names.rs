@@ -1,4 +1,4 @@
-//! Which content rows name, for copies and checks of a whole engine.
+//! Finds the content that rows refer to, for copies and checks of a whole engine.
 //!
 //! What must stay true: every row of the Blob service that can name content is known here. A row of an unknown kind is
 //! an error, so that a copy never omits its content.

@@ -1,4 +1,4 @@
-//! Which content the rows of a container name.
+//! Finds the content that the rows of a container refer to.
 
 use bytes::Bytes;
 use lazuli_engine::content::See;

@@ -14,7 +14,7 @@ use lazuli_engine::{
     Adopted, Applied, Dump, Engine, EngineFuture, Error, Page, Row, Scan, SharedState, Status, TableId, Write,
 };
 
-/// What happens at the n-th call.
+/// The outcome of the n-th call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The process crashes: that call and all later ones fail.

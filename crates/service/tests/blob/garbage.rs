@@ -1,4 +1,4 @@
-//! What it costs to reclaim many generations of one blob: a blob that is overwritten all the time must not make the sweep read
+//! The cost of reclaiming many generations of one blob: a blob that is overwritten all the time must not make the sweep read
 //! each row once per generation.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::world::{CONTAINER, START_TICKS, World, blob, bytes_of, clock, drain};
 /// Content above this many bytes is in the content store.
 const INLINE_MAX: usize = 20;
 
-/// What an engine was asked for.
+/// Counts of the calls to an engine.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     /// Rows that scans read.

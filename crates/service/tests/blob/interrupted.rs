@@ -11,7 +11,7 @@ use lazuli_engine::{
 
 pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What happens at a call of the engine.
+/// An event at a call of the engine.
 pub enum Event {
     Failure,
     /// The call is carried out, but its caller does not learn that.

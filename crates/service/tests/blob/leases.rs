@@ -1,6 +1,6 @@
 //! Leases of blobs: every cell of both tables, each also after a restart.
 //!
-//! What is stored and when it changes is tested here; the cells themselves are decided in the model.
+//! These tests cover the stored state and its changes; the model decides the cells of the lease tables.
 
 use lazuli_model::blob::lease::{LeaseDuration, LeaseReply};
 use lazuli_model::blob::operation::{BlobAction, GetBlob};
@@ -330,7 +330,7 @@ async fn the_list_of_uncommitted_blocks_checks_the_lease_id() {
     assert_eq!(list(&world, Some(A)).await, Err(ErrorCode::LeaseLost));
 }
 
-/// What follows the uncommitted blocks does not inherit their lease.
+/// A blob that follows the uncommitted blocks does not inherit their lease.
 #[tokio::test]
 async fn a_lease_ends_with_the_uncommitted_blocks() {
     let world = World::new().await;

@@ -73,7 +73,7 @@ async fn a_snapshot_with_a_policy_is_not_deleted_before_its_time() {
     }
 }
 
-/// What is deleted already protects nothing.
+/// A snapshot that is deleted already protects nothing.
 #[tokio::test]
 async fn a_snapshot_that_expired_before_its_deletion_prevents_no_other() {
     let world = World::new().await;

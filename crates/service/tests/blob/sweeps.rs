@@ -30,7 +30,7 @@ type Meanwhile = (Box<dyn Fn(TableId, &Page) -> bool + Send>, Work);
 /// A commit: its table, partition and writes.
 type Commit = (TableId, String, Vec<Write>);
 
-/// What a failed sync has done to an engine.
+/// The effect of a failed sync on an engine.
 #[derive(Default)]
 enum Sync {
     #[default]

@@ -24,7 +24,7 @@ struct Account {
     dead: Vec<String>,
 }
 
-/// What a client knows about an account when it sends a request.
+/// A client's knowledge about an account when it sends a request.
 #[derive(Clone, Debug)]
 pub struct AccountAccess {
     /// The account.

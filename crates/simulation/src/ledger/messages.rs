@@ -44,7 +44,7 @@ impl Messages {
         text
     }
 
-    /// What became of it.
+    /// Records the outcome of a put.
     pub fn put(&mut self, text: &str, fate: Fate) {
         if let Some(message) = self.0.get_mut(text) {
             message.put = Some(fate);

@@ -14,7 +14,7 @@ pub struct PolicyLedger {
     exists: bool,
 }
 
-/// What a client knows about the policy when it sends a request.
+/// A client's knowledge about the policy when it sends a request.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyAccess {
     changes: u64,
@@ -40,7 +40,7 @@ impl PolicyLedger {
         self.is_changing = false;
     }
 
-    /// What is known now.
+    /// The knowledge about the policy now.
     pub fn access(&self) -> PolicyAccess {
         PolicyAccess {
             changes: self.changes,

@@ -136,7 +136,7 @@ fn room_is_for_what_is_scanned_more_often() {
     cache.read().check(64 * 1024);
 }
 
-/// Whatever is done, segments do not overlap and memory stays within bounds.
+/// Under any operations, segments do not overlap and memory stays within bounds.
 #[test]
 fn it_stays_within_its_bounds() {
     const BYTES_MAX: usize = 16 * 1024;

@@ -1,4 +1,4 @@
-//! Frees what earlier processes left behind and no row names.
+//! Frees content that earlier processes left behind and that no row refers to.
 //!
 //! What must stay true: the sweep covers only packs that existed when this process opened the store. No upload of this
 //! process writes to them, so content in them that no row names now will never be named.

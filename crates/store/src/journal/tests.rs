@@ -51,7 +51,7 @@ fn whole_logs() {
     check(&[two.clone(), vec![0; 300_000]].concat(), two.len(), Some((5, 9)), Tail::Clean);
 }
 
-/// What a killed writer leaves: the beginning of a batch, in a file that ends there or is longer.
+/// A killed writer leaves the beginning of a batch, in a file that ends there or is longer.
 #[test]
 fn unfinished_batches() {
     let one = batch(5, &[b"value"]);
@@ -237,7 +237,7 @@ fn a_log_with_a_hole_beyond_all_memory_is_rejected() {
     assert!(matches!(&rejected, OpenError::Corrupt(why) if why.contains("too long")), "{rejected}");
 }
 
-/// What the sorted store writes is read completely.
+/// Batches that the sorted store writes are read completely.
 #[test]
 fn the_real_thing() {
     let dir = tempfile::tempdir().unwrap();

@@ -18,7 +18,7 @@ async fn killed() -> Vec<Original> {
     originals(dir.path(), dir.path())
 }
 
-/// What a check of the whole store finds.
+/// The findings of a check of the whole store.
 fn findings(dir: &Path) -> Vec<String> {
     let found: Inspection = inspect(dir, |_| {}).unwrap();
     if found.findings > 0 {

@@ -1,4 +1,4 @@
-//! What must hold from one opening to the next.
+//! Properties that must hold from one opening to the next.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -19,7 +19,7 @@ const STEPS_MAX: usize = 5_000_000;
 pub trait HistoryOperation: Clone + Debug {
     /// The state of the model.
     type State: Clone + Default + Eq + Hash;
-    /// What a client sees.
+    /// A response, as a client sees it.
     type Output: Clone + Debug + PartialEq;
 
     /// The next state, and the response that the server must give.

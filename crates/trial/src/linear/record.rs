@@ -19,13 +19,13 @@ const SECOND_SHARE: usize = 3;
 /// An operation with its interval. Without a response it is unknown whether it was applied; if so, within the interval.
 #[derive(Clone, Debug)]
 pub struct HistoryEvent<O: HistoryOperation> {
-    /// Who sent it.
+    /// The client that sent it.
     pub client: usize,
     /// When it was sent.
     pub start: u64,
     /// When the response arrived. Without one: when the operation could no longer take effect, as far as that is known.
     pub end: u64,
-    /// What was asked for.
+    /// The operation.
     pub operation: O,
     /// The response of the server.
     pub output: Option<O::Output>,
@@ -64,7 +64,7 @@ pub struct HistorySize {
     pub kill: bool,
 }
 
-/// What a client needs to record its part of a history.
+/// Records a client's part of a history.
 pub struct Recorder {
     /// Its number.
     pub client: usize,

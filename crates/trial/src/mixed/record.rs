@@ -28,7 +28,7 @@ struct MixedTable {
     rows: [Option<u32>; ROWS],
 }
 
-/// What happens to an account.
+/// A change of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccountChange {
     /// It is added with these keys.
@@ -46,7 +46,7 @@ pub enum AccountChange {
     Use(u32),
 }
 
-/// What happens to a table.
+/// An action on a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableAction {
     /// It is created.
@@ -61,7 +61,7 @@ pub enum TableAction {
     Put {
         /// Which row.
         row: usize,
-        /// What it becomes.
+        /// The new value.
         value: u32,
     },
     /// A row is read.
@@ -85,12 +85,12 @@ pub enum MixedCall {
         account: u32,
         /// Which of its tables.
         table: usize,
-        /// What happens to it.
+        /// The action.
         action: TableAction,
     },
 }
 
-/// What a client sees.
+/// A response, as a client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MixedOutput {
     /// Done.

@@ -77,7 +77,7 @@ impl MixedRequests {
         Some(self.of(table, &TableAction::UsePolicy(policy), &token))
     }
 
-    /// What the response to an action says. An error if it says nothing that makes sense.
+    /// The meaning of the response to an action. An error if no meaning makes sense.
     pub fn meaning(
         &self,
         table: usize,

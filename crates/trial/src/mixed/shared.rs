@@ -1,4 +1,4 @@
-//! What the clients of a mixed history know together: the keys that were ever given to the account, and how to administer it.
+//! Knowledge that the clients of a mixed history share: all keys that the account has ever had, and how to administer it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ pub struct HistoryKey {
     pub text: String,
 }
 
-/// What is known about the account.
+/// The shared knowledge about the account.
 #[derive(Default)]
 pub struct KnownAccount {
     pub keys: Vec<HistoryKey>,
@@ -63,7 +63,7 @@ impl MixedShared {
         Self { account, prefix, admin_file, known: Mutex::new(known), lifetime: RwLock::default() }
     }
 
-    /// What is known now.
+    /// The knowledge now.
     pub fn known(&self) -> MutexGuard<'_, KnownAccount> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -74,7 +74,7 @@ pub enum CallOutcome {
 /// An operation with its interval and outcome.
 #[derive(Clone, Debug)]
 pub struct QueueEvent {
-    /// Who sent it.
+    /// The client that sent it.
     pub client: usize,
     /// When it was sent.
     pub start: Duration,
@@ -82,11 +82,11 @@ pub struct QueueEvent {
     pub end: Duration,
     /// The request, and the response.
     pub act: Act,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: CallOutcome,
 }
 
-/// What happened to one message.
+/// The events of one message.
 #[derive(Default)]
 struct Life<'a> {
     put: Option<&'a QueueEvent>,
@@ -285,7 +285,7 @@ fn rejections_have_a_reason(
         };
         let gets = life.gets.iter().map(|(get, ..)| *get);
         let changes = life.updates.iter().map(|(update, ..)| *update).chain(life.deletes.iter().copied());
-        // What a get without a response has received is not known.
+        // The messages that a get without a response has received are not known.
         let lost = events
             .iter()
             .filter(|other| matches!(other.act, Act::Get { .. }) && other.outcome == CallOutcome::Unknown);

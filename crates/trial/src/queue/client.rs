@@ -80,7 +80,7 @@ impl Client {
         Ok(found)
     }
 
-    /// What it recorded.
+    /// The recorded events.
     pub fn into_events(self) -> Vec<QueueEvent> {
         self.events
     }

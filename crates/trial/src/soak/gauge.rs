@@ -108,7 +108,7 @@ fn size(path: &Path) -> u64 {
 /// The name of a measurement, its value, and growth that counts as noise: a share, and an absolute amount.
 type Figure = (&'static str, fn(&Gauge) -> u64, u64, u64);
 
-/// What a soak has measured.
+/// The measurements of a soak.
 #[derive(Clone, Debug, Default)]
 pub struct SoakReport {
     /// The moments.
@@ -123,7 +123,7 @@ impl SoakReport {
         self.gauges.last().is_some_and(|gauge| gauge.at >= TELLING)
     }
 
-    /// What grew between the third quarter and the last, in which the server runs without a restart: the worst values
+    /// The growth between the third quarter and the last, in which the server runs without a restart: the worst values
     /// of each, with a tolerance for noise. Missing measurements count as growth, too.
     pub fn growth(&self) -> Vec<String> {
         let quarter = self.gauges.len() / 4;

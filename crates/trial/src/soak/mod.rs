@@ -68,7 +68,7 @@ impl Where {
     }
 }
 
-/// What the workers share.
+/// The state that the workers share.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) place: watch::Receiver<Where>,

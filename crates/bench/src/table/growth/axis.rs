@@ -11,7 +11,7 @@ const PARTS: [u64; 3] = [1, 1_000, 100_000];
 /// Entities per partition when the number of partitions is not what grows; also entities per transaction.
 const PARTITION_ROWS: u64 = 100;
 
-/// What grows.
+/// The quantity that grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
     /// Entities in one table.

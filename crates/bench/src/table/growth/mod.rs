@@ -1,6 +1,6 @@
-//! What an operation costs as the data grows: more entities, more partitions, more tables.
+//! The cost of an operation as the data grows: more entities, more partitions, more tables.
 //!
-//! It compares the costs of one server in one run: what matters is how they change with the size.
+//! It compares the costs of one server in one run: only their change with the size matters.
 
 mod axis;
 mod report;
@@ -29,7 +29,7 @@ const WARM_SHARE: u32 = 4;
 /// Distinguishes the entities that are inserted.
 static INSERTED: AtomicU64 = AtomicU64::new(0);
 
-/// What is done.
+/// An operation whose cost is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrowthOperation {
     /// Reads an entity.
@@ -92,13 +92,13 @@ impl GrowthOperation {
 /// One measurement.
 #[derive(Clone, Debug)]
 pub struct GrowthPoint {
-    /// What grew.
+    /// The quantity that grew.
     pub axis: Axis,
-    /// How far.
+    /// Its size.
     pub size: u64,
-    /// What was done.
+    /// The operation.
     pub operation: GrowthOperation,
-    /// How often a second.
+    /// Operations per second.
     pub rate: f64,
     /// Processor time of the server for each.
     pub cpu_micros: f64,

@@ -1,4 +1,4 @@
-//! Explaining a signature: in words, without asking a server.
+//! Explains a signature in words, without asking a server.
 
 use std::process::ExitCode;
 

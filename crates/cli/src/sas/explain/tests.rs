@@ -16,7 +16,7 @@ fn explained_for(query: &str, account: Option<&str>, key: Option<&AccountKey>) -
 }
 
 proptest::proptest! {
-    /// Whatever is given is explained.
+    /// Any string is explained.
     #[test]
     fn any_token_is_explained(query in "((sv|tn|sp|st|se|si|ss|srt|sip|spr|spk|srk|epk|erk|ses|x)=[-a-z0-9:,.+%éZ]{0,9}&){0,9}") {
         explained(&format!("{query}sig=x"), Some(&key()));

@@ -1,4 +1,4 @@
-//! Restarts, and what earlier processes left behind.
+//! Restarts, and content that earlier processes left behind.
 
 use bytes::Bytes;
 

@@ -148,7 +148,7 @@ fn every_signed_part_tampered() {
         )
         .map_err(|failure| failure.code)
     };
-    // What is changed, to what, and whether the long and the short form notice.
+    // The part that is changed, its new value, and whether the long and the short form notice.
     for (name, to, long, short) in [
         ("nothing", "", false, false),
         ("method", "GET", true, false),

@@ -1,4 +1,4 @@
-//! How multipart bodies are cut.
+//! Splitting multipart bodies into parts.
 
 use proptest::prelude::*;
 
@@ -143,7 +143,7 @@ proptest! {
         }
     }
 
-    /// Whatever the parts contain, they come back as they were.
+    /// Parts with any content are read back unchanged.
     #[test]
     fn parts_come_back(contents in proptest::collection::vec("[a-z\\r\\n -]{1,20}", 1..5)) {
         let mut body = String::new();

@@ -148,7 +148,7 @@ fn heads_are_read_as_written() {
     }
 }
 
-/// What is stored. A line here may be added, never changed.
+/// The stored form. A line here may be added, never changed.
 #[test]
 fn formats_stay() {
     let bytes = [1, 1, 11, 1, 1, 12, 1, 1, 13, 1, 3, 14, 10, 2, 1, b'a', 2, 1, b'b', 1, b'x', b'y', b'z'];

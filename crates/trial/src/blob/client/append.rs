@@ -1,4 +1,4 @@
-//! What a client does with the append blob.
+//! A client's operations on the append blob.
 
 use lazuli_probe::{Request, Response};
 

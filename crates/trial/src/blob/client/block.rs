@@ -1,4 +1,4 @@
-//! What a client does with block blobs.
+//! A client's operations on block blobs.
 
 use lazuli_probe::{Request, Response};
 

@@ -1,4 +1,4 @@
-//! What a client does with the page blob.
+//! A client's operations on the page blob.
 
 use lazuli_probe::{Request, Response};
 

@@ -1,4 +1,4 @@
-//! What a client does with the blob that has a tag.
+//! A client's operations on the blob that has a tag.
 
 use lazuli_probe::{Request, Response};
 

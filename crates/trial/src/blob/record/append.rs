@@ -7,7 +7,7 @@ const SMALL_LETTERS_MAX: u32 = 3_000;
 /// Letters of one piece in eight: too many for a row.
 const LARGE_LETTERS: u32 = 40_000;
 
-/// What a client asks for of the append blob.
+/// An operation of a client on the append blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AppendCall {
     /// Reads all of it.
@@ -16,14 +16,14 @@ pub enum AppendCall {
     Create {
         /// The change.
         number: u32,
-        /// What it must be.
+        /// The condition on the blob.
         condition: BlobCondition,
     },
     /// Appends the piece of this number.
     Append {
         /// The change.
         number: u32,
-        /// What the blob must be.
+        /// The condition on the blob.
         condition: BlobCondition,
         /// The length that it must have.
         position: Option<u64>,
@@ -34,19 +34,19 @@ pub enum AppendCall {
     Seal {
         /// The change.
         number: u32,
-        /// What it must be.
+        /// The condition on the blob.
         condition: BlobCondition,
         /// The length that it must have.
         position: Option<u64>,
     },
     /// Deletes it.
     Delete {
-        /// What it must be.
+        /// The condition on the blob.
         condition: BlobCondition,
     },
 }
 
-/// What a reader sees of it.
+/// The view of a reader.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AppendView {
     /// The change that created it.

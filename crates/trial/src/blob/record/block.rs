@@ -5,7 +5,7 @@ use super::{BlobCondition, Output, holds};
 /// Blobs that histories work on.
 pub const BLOBS: usize = 3;
 
-/// What a client asks for of a block blob.
+/// An operation of a client on a block blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockCall {
     /// Reads a blob.
@@ -19,7 +19,7 @@ pub enum BlockCall {
         blob: usize,
         /// Its new value.
         value: u32,
-        /// What it must be.
+        /// The condition on the blob.
         condition: BlobCondition,
         /// The lease that the request names.
         lease: Option<u32>,
@@ -28,7 +28,7 @@ pub enum BlockCall {
     Delete {
         /// Which one.
         blob: usize,
-        /// What it must be.
+        /// The condition on the blob.
         condition: BlobCondition,
         /// The lease that the request names.
         lease: Option<u32>,

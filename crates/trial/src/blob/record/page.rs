@@ -7,7 +7,7 @@ pub const PAGE_BYTES: usize = 512;
 /// Pages of the blob: more than the server keeps in one row.
 pub const PAGES: usize = 40;
 
-/// What a client asks for of the page blob.
+/// An operation of a client on the page blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageCall {
     /// Reads all of it.
@@ -20,7 +20,7 @@ pub enum PageCall {
     Create {
         /// The change.
         number: u32,
-        /// What it must be.
+        /// The condition on the blob.
         condition: BlobCondition,
         /// Its first sequence number.
         sequence: u64,
@@ -35,9 +35,9 @@ pub enum PageCall {
         end: usize,
         /// Does it clear them?
         clears: bool,
-        /// What the blob must be.
+        /// The condition on the blob.
         condition: BlobCondition,
-        /// What its sequence number must be.
+        /// The condition on its sequence number.
         sequence: SequenceCondition,
     },
     /// Sets the sequence number.
@@ -46,17 +46,17 @@ pub enum PageCall {
         number: u32,
         /// How.
         change: SequenceChange,
-        /// What the blob must be.
+        /// The condition on the blob.
         condition: BlobCondition,
     },
     /// Deletes it.
     Delete {
-        /// What it must be.
+        /// The condition on the blob.
         condition: BlobCondition,
     },
 }
 
-/// What the sequence number must be.
+/// A condition on the sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceCondition {
     /// Anything.
@@ -80,7 +80,7 @@ pub enum SequenceChange {
     Max(u64),
 }
 
-/// What a reader sees of its content.
+/// A reader's view of its content.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PagesView {
     /// The change that created it.

@@ -23,7 +23,7 @@ pub enum TagCall {
         number: u32,
         /// The new tag.
         new: Option<u32>,
-        /// What the blob must be.
+        /// The condition on the blob.
         condition: BlobCondition,
         /// The tag that it must have.
         tag: Option<u32>,

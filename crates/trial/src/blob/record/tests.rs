@@ -66,7 +66,7 @@ fn a_lost_append_is_applied_once_or_never() {
     expect(SearchVerdict::Ordered, &[created(), interrupted(), read(11, &[2])]);
     expect(SearchVerdict::Impossible, &[created(), interrupted(), read(11, &[2, 2])]);
     expect(SearchVerdict::Impossible, &[created(), interrupted(), read(11, &[]), read(13, &[2])]);
-    // What is appended later shows by its offset that the lost one was applied.
+    // The offset of a later append shows that the lost one was applied.
     let next = |offset, count| event(12, 13, append(3, None), appended(offset, count));
     expect(SearchVerdict::Ordered, &[created(), interrupted(), next(length(2), 2), read(14, &[2, 3])]);
     expect(SearchVerdict::Impossible, &[created(), interrupted(), next(length(2), 2), read(14, &[3])]);

@@ -15,35 +15,35 @@ pub enum Single {
     Insert {
         /// Which row.
         row: usize,
-        /// What it becomes.
+        /// The new value.
         value: u32,
     },
     /// Insert or replace.
     Put {
         /// Which row.
         row: usize,
-        /// What it becomes.
+        /// The new value.
         value: u32,
     },
     /// Replace, if the row still has the value that was read before.
     Swap {
         /// Which row.
         row: usize,
-        /// What it must be.
+        /// The expected value.
         expected: u32,
-        /// What it becomes.
+        /// The new value.
         value: u32,
     },
     /// Delete, if the row still has that value.
     Delete {
         /// Which row.
         row: usize,
-        /// What it must be.
+        /// The expected value.
         expected: u32,
     },
 }
 
-/// What a client asks for.
+/// An operation of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableCall {
     /// One row.
@@ -56,7 +56,7 @@ pub enum TableCall {
     Transaction(Vec<Single>),
 }
 
-/// What a client sees.
+/// A response, as a client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// The value of the row.

@@ -24,7 +24,7 @@ pub struct HistoryWorker {
     clock: LogicalClock,
     caller: TableCaller,
     written: u32,
-    /// What it last saw in each row: the value and its ETag.
+    /// The last value that it saw in each row, with its ETag.
     known: HashMap<usize, (u32, String)>,
     events: Vec<HistoryEvent<TableCall>>,
 }

@@ -62,7 +62,7 @@ pub struct Effort {
     pub kills: usize,
 }
 
-/// What was done.
+/// Counts of the work done.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Done {
     /// Transactions that were applied.

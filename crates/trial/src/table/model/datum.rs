@@ -88,7 +88,7 @@ fn guid(byte: u8) -> String {
 pub struct ModelProperties(pub BTreeMap<String, Datum>);
 
 impl ModelProperties {
-    /// What is stored of them.
+    /// The properties that are stored.
     pub fn without_nulls(&self) -> Self {
         let kept = self.0.iter().filter(|(_, value)| **value != Datum::Null);
         Self(kept.map(|(name, value)| (name.clone(), value.clone())).collect())

@@ -66,7 +66,7 @@ pub enum Precondition {
 pub enum ModelWrite {
     /// POST; `echo` asks for the entity back.
     Insert {
-        /// What to store.
+        /// The properties to store.
         properties: ModelProperties,
         /// Is the entity wanted in the response?
         echo: bool,
@@ -233,7 +233,7 @@ impl Model {
     }
 }
 
-/// What a row becomes.
+/// The new state of a row.
 fn changed(current: Option<&ModelRow>, write: &ModelWrite) -> Result<Option<ModelRow>, Rejection> {
     let stored = |properties: &ModelProperties| {
         Ok(Some(ModelRow { properties: properties.without_nulls(), etag: None }))

@@ -168,13 +168,13 @@ impl Trial {
     fn situation(&self, table: &str, key: &ModelKey, write: &ModelWrite) -> String {
         let mut name = name(write);
         if self.model.former(table, key).is_none() {
-            // What is sent then is any other ETag.
+            // In that case another ETag is sent.
             name = name.replace("former", "stale");
         }
         format!("{name}: {}", self.met(table, key))
     }
 
-    /// What a change of this row meets.
+    /// The situation that a change of this row finds.
     fn met(&self, table: &str, key: &ModelKey) -> &'static str {
         match self.model.get(table, key) {
             Ok(_) => "a row",

@@ -11,7 +11,7 @@ use crate::table::model::{ModelWrite, Precondition};
 #[derive(Clone, Debug, Default)]
 pub struct Coverage(BTreeMap<String, usize>);
 
-/// What a change meets.
+/// The situations that a change can find.
 const MET: [&str; 3] = ["a row", "no row", "no table"];
 
 const PRECONDITIONS: [(Precondition, &str); 4] = [

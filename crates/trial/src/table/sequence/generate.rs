@@ -1,4 +1,4 @@
-//! Random steps: few tables and few keys, so that steps meet each other.
+//! Random steps on few tables and few keys, so that steps affect each other.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
