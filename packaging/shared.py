@@ -50,9 +50,19 @@ def arguments(description, *more):
     return options
 
 
+def workspace():
+    """The fields that all crates share."""
+    return tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]
+
+
 def version():
     """The version of the workspace."""
-    return tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    return workspace()["version"]
+
+
+def repository():
+    """The address of the repository; none before packaging/set-repository."""
+    return workspace().get("repository")
 
 
 def epoch():
