@@ -6,11 +6,12 @@ import pathlib
 import signal
 import shutil
 
+import wheels
 from common import CACHE, MEMORY, HANG_SECONDS, Skip, Started, run
 from roots import Root, installed
 
-# Debian's names. A machine may have Node from elsewhere, with npm in it.
-NODE, PYTHON = ["nodejs", "npm"], ["python3"]
+# Debian's names. A machine may have Node from elsewhere, with npm in it. pipx makes environments with pip in them.
+NODE, PYTHON = ["nodejs", "npm"], ["python3", "python3-venv"]
 # What pytest consists of. All of it is Python, so the files that are installed for another Python will do.
 PYTEST = ["pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments"]
 PLUGIN_TEST = '''
@@ -55,8 +56,8 @@ def need_package(name):
 class Inside(Started):
     """A server inside the bare system, perhaps behind other processes that wait for it."""
 
-    def __init__(self, root, command):
-        super().__init__(*root.inside("/bin/sh", "-c", command), env=root.environment, start_new_session=True)
+    def __init__(self, root, command, **options):
+        super().__init__(*root.inside("/bin/sh", "-c", command, **options), env=root.environment, start_new_session=True)
 
     def interrupt(self):
         """Ctrl-C in a terminal; returns when all processes have ended."""
@@ -65,9 +66,9 @@ class Inside(Started):
         self.process.wait(HANG_SECONDS)
 
 
-def check(root, command, directory):
+def check(root, command, directory, **options):
     """Starts the server with a command, and runs the README's commands with the one in a directory."""
-    with Inside(root, f"{command} {' '.join(MEMORY)}") as server:
+    with Inside(root, f"{command} {' '.join(MEMORY)}", **options) as server:
         server.check_services()
         root.run_daily_work(directory, server.addresses)
         server.interrupt()
@@ -93,27 +94,49 @@ def test_npx_runs_the_package_on_a_bare_system_with_node(packages, directory):
     check(root, "cd /project && exec npx --offline lazuli", "/project/node_modules/.bin")
 
 
-def server_wheel(packages):
-    return next(path for path in packages.build("wheels") if path.name.startswith("lazuli_storage"))
-
-
-def install(root, venv, *wheels):
+def install(root, venv, *files):
     """Installs wheels into a new virtual environment of the bare system, with the pip that this Python brings."""
     pip = next(pathlib.Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"), None)
     if not pip:
         raise Skip("the Python that runs this test has no pip to copy")
-    for file in (pip, *wheels):
+    for file in (pip, *files):
         shutil.copy(file, root.path)
     root.run("/usr/bin/python3", "-m", "venv", "--without-pip", venv)
-    names = [f"/{wheel.name}" for wheel in wheels]
+    names = [f"/{file.name}" for file in files]
     root.run(f"{venv}/bin/python", f"/{pip.name}/pip", "install", "--quiet", "--no-index", "--no-deps", *names)
 
 
 def test_pip_installs_the_wheel_on_a_bare_system_with_python(packages, directory):
     need_package("python3")
     root = bare(packages)
-    install(root, "/venv", server_wheel(packages))
+    install(root, "/venv", wheels.server_wheel(packages))
     check(root, "exec /venv/bin/lazuli-storage", "/venv/bin")
+
+
+def test_uvx_runs_the_wheel_on_a_bare_system_with_python(packages, directory):
+    need_package("python3")
+    root, wheel = bare(packages), wheels.server_wheel(packages)
+    for program in ("uv", "uvx"):
+        shutil.copy(wheels.tool("uv", wheels.UV) / program, root.path / "usr" / "bin")
+    shutil.copy(wheel, root.path)
+    uv = "--offline --no-config --python /usr/bin/python3"
+    root.run("/bin/sh", "-c", f"uv tool install --quiet {uv} /{wheel.name}")
+    check(root, f"exec uvx {uv} --from /{wheel.name} lazuli-storage", "/root/.local/bin", with_proc=True)
+
+
+def test_pipx_runs_the_wheel_on_a_bare_system_with_python(packages, directory):
+    need_package("python3-venv")
+    root, wheel = bare(packages), wheels.server_wheel(packages)
+    install(root, "/pipx", wheel)
+    # pipx is all Python, so its files do for another Python, too.
+    pipx, = wheels.tool("pipx", wheels.PIPX).parent.glob("lib/python3*/site-packages")
+    own, = (root.path / "pipx").glob("lib/python3*/site-packages")
+    shutil.copytree(pipx, own, dirs_exist_ok=True)
+    settings = "export PIP_NO_INDEX=1 PIPX_HOME=/pipx/home PIPX_BIN_DIR=/pipx/commands PIPX_DEFAULT_BACKEND=pip"
+    # Maintenance fetches a newer pip.
+    words = "--quiet --skip-maintenance"
+    root.run("/bin/sh", "-c", f"{settings}; /pipx/bin/python -m pipx install {words} /{wheel.name}")
+    check(root, f"{settings}; exec /pipx/bin/python -m pipx run {words} --spec /{wheel.name} lazuli-storage", "/pipx/commands")
 
 
 def test_the_pytest_plugin_starts_a_server_on_a_bare_system_with_python(packages, directory):

@@ -14,6 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CACHE = pathlib.Path(os.environ.get("LAZULI_TEST_CACHE", ROOT / "target" / "test-deps"))
 # Nothing here takes this long unless it hangs.
 HANG_SECONDS = 600
+# Compiling everything, while other suites run.
+LONG_SECONDS = 3600
 # In the words of Lazuli, and in those of Azurite.
 LISTENS = re.compile(r"(blob|queue|table)(?:s on| service is successfully listening at) http://([\d.]+):(\d+)", re.I)
 
@@ -36,7 +38,7 @@ def need_root():
 def run(*command, code=0, **options):
     """Runs a command to its end, expects an exit code, and returns both of its outputs together."""
     done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace", timeout=HANG_SECONDS, **{"env": environment(), **options})
+                          errors="replace", **{"env": environment(), "timeout": HANG_SECONDS, **options})
     assert done.returncode == code, f"{command}: exit {done.returncode}, wanted {code}\n{done.stdout}"
     return done.stdout
 
@@ -83,11 +85,11 @@ class Started:
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=self.errors, text=True,
                                         **{"env": environment(), **options})
-        self.output, self.addresses = "", {}
+        self.output, self.addresses, self.services = "", {}, services
         timer = threading.Timer(HANG_SECONDS, self.process.kill)
         timer.start()
         try:
-            while len(self.addresses) < services:
+            while not self.is_ready():
                 line = self.process.stdout.readline()
                 assert line, f"{command} ended before it was ready: {self.output}{self.said()}"
                 self.output += line
@@ -95,6 +97,9 @@ class Started:
                     self.addresses[service.lower()] = (host.replace("0.0.0.0", "127.0.0.1"), int(port))
         finally:
             timer.cancel()
+
+    def is_ready(self):
+        return len(self.addresses) == self.services
 
     def said(self):
         size = os.fstat(self.errors.fileno()).st_size

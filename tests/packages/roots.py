@@ -19,13 +19,13 @@ WANTED = ["passwd"]
 class Root:
     """A bare system. Commands run inside it."""
 
-    def __init__(self, directory, *more):
-        self.path = make_root(directory, *more)
+    def __init__(self, directory, *more, tar=None):
+        self.path = make_root(directory, *more, tar=tar)
         self.environment = environment(PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL="C", HOME="/root",
                                        DEBIAN_FRONTEND="noninteractive")
 
-    def run(self, *command, **options):
-        return run(*self.inside(*command), env=self.environment, **options)
+    def run(self, *command, with_proc=False, **options):
+        return run(*self.inside(*command, with_proc=with_proc), env=self.environment, **options)
 
     def run_daily_work(self, directory, addresses):
         """Runs what the README shows for daily work with the command in a directory, on the server at these addresses."""
@@ -36,16 +36,23 @@ class Root:
                          f"cd $(mktemp -d)\n{readme.block('sh', 'lazuli table create')}")
         assert '"Name":"Bubo"' in shown and "water the plants" in shown, shown
 
-    def inside(self, *command):
-        return ["chroot", self.path, *command]
+    def inside(self, *command, with_proc=False):
+        """A command line that runs a command inside; with /proc, it does so in a mount namespace of its own."""
+        if not with_proc:
+            return ["chroot", self.path, *command]
+        if os.system("unshare --mount true 2>/dev/null") != 0:
+            raise Skip("no mount namespace can be made here")
+        (self.path / "proc").mkdir(exist_ok=True)
+        return ["unshare", "--mount", "/bin/sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"', self.path, *command]
 
 
-def make_root(directory, *more):
-    """Fills a directory from the tar file that LAZULI_PACKAGES_ROOT names, or from this machine's essential packages and more."""
+def make_root(directory, *more, tar=None):
+    """Fills a directory from a tar file, by default the one that LAZULI_PACKAGES_ROOT names, or from this machine's essential packages
+    and more."""
     need_root()
     need("chroot", "tar", "dpkg")
     directory.mkdir()
-    given = os.environ.get("LAZULI_PACKAGES_ROOT")
+    given = tar or os.environ.get("LAZULI_PACKAGES_ROOT")
     if given and not more:
         run("tar", "xpf", os.path.abspath(given), "-C", directory, "--exclude=./dev/*")
     else:

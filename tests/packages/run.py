@@ -7,6 +7,8 @@ Names select tests by a part of their name. Without names, long tests run only w
   LAZULI_TEST_CACHE      where dependencies are; sdk-python must have the official SDKs and pytest
   LAZULI_PACKAGES_ROOT   a tar file with a bare Debian system, such as debootstrap or mmdebstrap make it; the Debian package
                          is installed there [default: a copy of this machine's essential packages]
+  LAZULI_PACKAGES_OLD_ROOT   a tar file with an old system, on which the portable binary is started (long form) [default: the
+                         oldest Debian that mmdebstrap can make]
 """
 
 import argparse
@@ -24,11 +26,16 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "support"), os.path.join(HERE, ".
 
 from common import Packages, Skip  # noqa: E402 - the path comes first
 
-MODULES = ["archives", "npm", "wheels", "bare", "debian", "image", "crates", "recipes", "testcontainers"]
-
+MODULES = ["contract", "archives", "npm", "wheels", "bare", "debian", "image", "crates", "repository", "recipes", "testcontainers", "portable"]
 
 # Tests that take longer than all others together.
-LONG = {"test_a_release_builds_the_same_packages_from_a_tag_twice"}
+LONG = {
+    "test_a_release_builds_the_same_packages_from_a_tag_twice",
+    "test_cargo_installs_the_program_on_a_bare_system",
+    "test_a_program_tests_itself_with_the_embedded_server_on_a_bare_system",
+    "test_the_portable_binary_needs_nothing_newer_than_promised",
+    "test_the_portable_binary_runs_on_an_old_system",
+}
 
 
 def is_chosen(name, args):

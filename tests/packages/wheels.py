@@ -111,19 +111,6 @@ def server_wheel(packages):
     return next(path for path in packages.build("wheels") if path.name.startswith("lazuli_storage"))
 
 
-def test_uvx_runs_the_wheel(packages, directory):
-    shown = run(tool("uv", UV) / "uvx", "--offline", "--python", sys.executable, "--from", server_wheel(packages), "lazuli-storage",
-                "--version", cwd=directory, env=environment(UV_CACHE_DIR=str(directory / "uv")))
-    assert packages.version in shown
-
-
-def test_pipx_runs_the_wheel(packages, directory):
-    folders = {f"PIPX_{kind}": str(directory / kind) for kind in ("HOME", "BIN_DIR", "MAN_DIR", "SHARED_LIBS")}
-    shown = run(tool("pipx", PIPX) / "pipx", "run", "--spec", server_wheel(packages), "lazuli-storage", "--version", cwd=directory,
-                env=environment(**folders))
-    assert packages.version in shown
-
-
 def test_the_plugin_gives_each_test_a_server_of_its_own(packages, directory):
     programs = installed(packages)
     (directory / "test_storage.py").write_text(TESTS)
