@@ -99,6 +99,16 @@ def test_words_and_missing_values_are_accepted_as_azurite_does(binary, directory
     contains(errors, "--inMemoryPersistence option is not supported when the --location option is set")
 
 
+def test_unset_variables_and_repeated_options_are_accepted_as_azurite_does(binary, directory):
+    """An empty value was an error, and so was a second one."""
+    port = free_port()
+    with Azurite(binary, directory, "azurite", "--inMemoryPersistence", *FREE, "--location", "", "--cert", "", "--key", "", "--pwd", "",
+                 "--oauth", "", "--queueHost", "", "--tablePort", str(port)) as server:
+        equal(server.address("Table"), f"127.0.0.1:{port}")
+        equal(server.said(), "")
+        equal(server.stop(), 0)
+
+
 def test_programs_with_one_service_run_in_one_location(binary, directory):
     """The second one found the store locked."""
     with Azurite(binary, directory, "azurite-queue", "--queuePort", "0", last="Queue") as queues:
@@ -147,9 +157,10 @@ def own_name():
 
 def test_hosts_may_be_names_and_unknown_variables_get_a_notice(binary, directory):
     with Azurite(binary, directory, "azurite", "--inMemoryPersistence", *FREE, "--blobHost", own_name(), "--queueHost", "localhost",
-                 env={"AZURITE_DB": "mysql://root@127.0.0.1/azurite"}) as server:
+                 env={"AZURITE_DB": "mysql://root@127.0.0.1/azurite", "AZURITE_SKIP_API_VERSION_CHECK": "true"}) as server:
         contains(server.address("Queue"), "127.0.0.1:")
-        equal(server.said(), "lazuli: these have no effect: AZURITE_DB (the metadata of blobs is in the data directory)\n")
+        equal(server.said(), "lazuli: these have no effect: AZURITE_SKIP_API_VERSION_CHECK, AZURITE_DB (the metadata of "
+                             "blobs is in the data directory)\n")
         equal(server.stop(), 0)
     code, _, errors = run(binary, directory, "azurite", "--inMemoryPersistence", "--blobHost", "no.such.host.invalid")
     equal(code, 2)

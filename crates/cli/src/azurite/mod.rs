@@ -4,6 +4,7 @@
 //! Test tools start Azurite with its command line and wait for its ready lines. So these names, as the name of the program or
 //! as the first argument, become `lazuli serve` with Azurite's defaults, and the ready lines are Azurite's.
 
+mod flags;
 mod help;
 
 use std::ffi::{OsStr, OsString};
@@ -12,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use lazuli_model::Service;
+
+use flags::{has_name, regular};
 
 /// The flag of `serve` that says which of Azurite's programs it stands for.
 pub const FLAG: &str = "azurite-program";
@@ -139,33 +142,6 @@ pub fn database(location: &Path, service: Service) -> PathBuf {
     location.join(format!("__azurite_db_{}__.json", service.label()))
 }
 
-/// Switches of Azurite, by both of their names. It accepts a word after them and ignores it: `--silent true`.
-const SWITCHES: [(&str, &str); 8] = [
-    ("silent", "--silent"),
-    ("s", "--silent"),
-    ("loose", "--loose"),
-    ("L", "--loose"),
-    ("skipApiVersionCheck", "--skipApiVersionCheck"),
-    ("disableProductStyleUrl", "--disableProductStyleUrl"),
-    ("inMemoryPersistence", "--inMemoryPersistence"),
-    ("disableTelemetry", "--disableTelemetry"),
-];
-/// Options of Azurite that have their default without a value: `--location --silent`.
-const OPTIONS: [&str; 12] = [
-    "location",
-    "l",
-    "blobHost",
-    "blobPort",
-    "blobKeepAliveTimeout",
-    "queueHost",
-    "queuePort",
-    "queueKeepAliveTimeout",
-    "tableHost",
-    "tablePort",
-    "tableKeepAliveTimeout",
-    "extentMemoryLimit",
-];
-
 /// The outcome of an Azurite command line that starts no server.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unserved {
@@ -197,47 +173,14 @@ pub fn translated(args: impl Iterator<Item = OsString>) -> Result<Vec<OsString>,
     let mut serve: Vec<OsString> = vec!["lazuli".into(), "serve".into()];
     serve.extend([format!("--{FLAG}").into(), OsString::from(program.name())]);
     let flags = regular(rest);
-    let names = |flag: &OsString, names: [&str; 2]| {
-        let text = flag.to_string_lossy();
-        names.contains(&text.split_once('=').map_or(&*text, |(name, _)| name))
-    };
     // Only on the command line: a variable that names a location, as in the container image, is a default.
     let is_in_memory = flags.iter().any(|flag| flag == "--inMemoryPersistence");
-    if is_in_memory && flags.iter().any(|flag| names(flag, ["-l", "--location"])) {
+    if is_in_memory && flags.iter().any(|flag| has_name(flag, "--location")) {
         let text = "the --inMemoryPersistence option is not supported when the --location option is set";
         return Err(Unserved::Mistake(text.into()));
     }
     serve.extend(flags);
     Ok(serve)
-}
-
-/// The same flags in a form that has one meaning only. Azurite takes a word after any flag for its value, and ignores words
-/// without a flag; a value may be missing. Flags that Azurite does not have stay as they are.
-fn regular(words: Vec<OsString>) -> Vec<OsString> {
-    let is_flag = |word: &OsString| word.to_string_lossy().starts_with('-');
-    let mut regular: Vec<OsString> = Vec::new();
-    let mut words = words.into_iter().peekable();
-    while let Some(word) = words.next() {
-        if !is_flag(&word) || word == "--" {
-            let mut flag = OsString::from(format!("--{IGNORED}="));
-            flag.push(word);
-            regular.push(flag);
-            continue;
-        }
-        let text = word.to_string_lossy().into_owned();
-        let (name, value) =
-            text.trim_start_matches('-').split_once('=').unwrap_or((text.trim_start_matches('-'), ""));
-        let next = if value.is_empty() { words.next_if(|next| !is_flag(next)) } else { None };
-        if let Some((_, switch)) = SWITCHES.iter().find(|(known, _)| *known == name) {
-            if !regular.iter().any(|word| word == switch) {
-                regular.push(switch.into());
-            }
-        } else if !OPTIONS.contains(&name) || !value.is_empty() || next.is_some() {
-            regular.push(word);
-            regular.extend(next);
-        }
-    }
-    regular
 }
 
 #[cfg(test)]
@@ -256,29 +199,15 @@ mod tests {
             ("azurite", "lazuli serve --azurite-program azurite"),
             (
                 "/usr/bin/azurite-table -s -l /data",
-                "lazuli serve --azurite-program azurite-table --silent -l /data",
+                "lazuli serve --azurite-program azurite-table --silent --location=/data",
             ),
-            ("lazuli azurite --blobPort 0", "lazuli serve --azurite-program azurite --blobPort 0"),
+            ("lazuli azurite --blobPort 0", "lazuli serve --azurite-program azurite --blobPort=0"),
             (
                 "azurite azurite-blob --blobHost 0.0.0.0",
-                "lazuli serve --azurite-program azurite-blob --blobHost 0.0.0.0",
+                "lazuli serve --azurite-program azurite-blob --blobHost=0.0.0.0",
             ),
             ("azurite --version", "lazuli --version"),
             ("azurite version", "lazuli --version"),
-            ("azurite --silent true -L --loose", "lazuli serve --azurite-program azurite --silent --loose"),
-            (
-                "azurite --silent=true --blobPort=0 --debug x.log",
-                "lazuli serve --azurite-program azurite --silent --blobPort=0 --debug x.log",
-            ),
-            (
-                "azurite --location --blobHost -s --tablePort",
-                "lazuli serve --azurite-program azurite --silent",
-            ),
-            (
-                "azurite start --create table:People data",
-                "lazuli serve --azurite-program azurite --azurite-ignored=start --create table:People \
-                 --azurite-ignored=data",
-            ),
         ] {
             assert_eq!(line(given), expected);
         }

@@ -82,7 +82,9 @@ impl AzuriteArgs {
     /// A notice about flags and variables of Azurite that have no effect, if there are any.
     pub fn notice(&self) -> Option<String> {
         let keep_alive = "see --idle-timeout";
-        let has_database = || std::env::var_os("AZURITE_DB").is_some_and(|url| !url.is_empty());
+        let is_set = |name: &str| {
+            self.program.is_some() && std::env::var_os(name).is_some_and(|text| !text.is_empty())
+        };
         let flags = [
             (self.loose, "--loose", ""),
             (self.skip_version_check, "--skipApiVersionCheck", ""),
@@ -91,11 +93,8 @@ impl AzuriteArgs {
             (self.queue_keep_alive.is_some(), "--queueKeepAliveTimeout", keep_alive),
             (self.table_keep_alive.is_some(), "--tableKeepAliveTimeout", keep_alive),
             (self.extent_memory_limit.is_some(), "--extentMemoryLimit", ""),
-            (
-                self.program.is_some() && has_database(),
-                "AZURITE_DB",
-                "the metadata of blobs is in the data directory",
-            ),
+            (is_set("AZURITE_SKIP_API_VERSION_CHECK"), "AZURITE_SKIP_API_VERSION_CHECK", ""),
+            (is_set("AZURITE_DB"), "AZURITE_DB", "the metadata of blobs is in the data directory"),
         ];
         let flags = flags.iter().filter(|(is_given, ..)| *is_given).map(|(_, name, hint)| match *hint {
             "" => (*name).to_owned(),
