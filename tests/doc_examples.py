@@ -81,7 +81,7 @@ def handed_on(known, key):
     """An item of another crate, with all that belongs to it; nothing if the crate is not one of ours."""
     path = known["paths"][str(key)]["path"]
     crate = path[0].replace("_", "-")
-    # The derive crate stands in the list itself, and its macros are documented there.
+    # The derive crate is in the list itself, and its macros are documented there.
     if not crate.startswith("lazuli-") or crate in CRATES:
         return
     other = describe(crate)

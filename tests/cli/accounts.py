@@ -54,7 +54,7 @@ def test_accounts_are_shown_to_people(binary, directory):
 
 
 def connection(output):
-    """The parts of the connection string that stands on a line of its own."""
+    """The parts of the connection string, which is printed on a line of its own."""
     line = next(line for line in output.splitlines() if line.startswith("DefaultEndpointsProtocol="))
     return dict(part.split("=", 1) for part in line.rstrip(";").split(";"))
 

@@ -122,7 +122,7 @@ def test_a_backup_of_a_stopped_store_and_of_an_empty_one(binary, directory):
 
 
 def test_tables_of_the_metrics_are_no_damage(binary, directory):
-    """Once the metrics were switched on, every store and every backup was called damaged."""
+    """With metrics switched on, every store and every backup was reported as damaged."""
     with serve(binary, directory) as server:
         with Client(server) as client:
             equal(client.ask("PUT", "/?restype=service&comp=properties", METRICS).status, 202)

@@ -1,4 +1,4 @@
-"""The configuration file, the variables, and what explains them."""
+"""The configuration file, the environment variables, and the commands that explain them."""
 
 import json
 import os

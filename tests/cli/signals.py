@@ -79,7 +79,7 @@ def test_a_second_signal_stops_at_once(binary, directory):
 
 
 def test_a_hangup_never_stops_a_server(binary, directory):
-    """One that has nothing to reload says so."""
+    """A SIGHUP with nothing to reload is logged."""
     with serve(binary, directory) as server:
         for times in (1, 2):
             server.process.send_signal(signal.SIGHUP)

@@ -169,7 +169,7 @@ test('blobs: drop a folder with folders', async ({ page, context, server, open }
       const { x, y } = await page.locator(selector).boundingBox();
       for (const type of ['dragEnter', 'dragOver', 'drop']) await session.send('Input.dispatchDragEvent', { type, x: x + 10, y: y + 10, data });
     };
-    // Files that miss the page are not opened instead of it.
+    // Files that are dropped beside the list are not opened in place of the page.
     await drop('.top');
     await page.getByText('No blobs here').waitFor();
     await drop('.grid-frame');

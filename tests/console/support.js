@@ -36,7 +36,7 @@ export async function hold(page, pattern, { pass = 0, matches = () => true } = {
     if (!matches(route.request())) return route.fallback();
     state.seen += 1;
     if (!state.isOpen && state.seen > pass) await new Promise((resolve) => { state.waiting.push(resolve); });
-    // The page may have given the request up in the meantime.
+    // The page may have cancelled the request in the meantime.
     await route.fallback().catch(() => {});
   });
   state.release = () => { state.isOpen = true; state.waiting.splice(0).forEach((resolve) => resolve()); };

@@ -122,7 +122,7 @@ def fill(binary, data):
 
 
 def plain_get(host, port, path):
-    """The status and the text of a response; why there is none."""
+    """The status and the text of a response, or the reason why there is none."""
     connection = http.client.HTTPConnection(host, port, timeout=HANG_SECONDS)
     try:
         connection.request("GET", path)

@@ -187,7 +187,7 @@ class Story(Writes):
         return crowd
 
     def bad_bodies(self, server, client):
-        """Bodies as large as may be that mean much work if they are taken seriously."""
+        """Bodies of the maximum size that cost much work if they are processed."""
         keys = '"PartitionKey":"p","RowKey":"r"'
         names = ",".join(f'"a{n:x}":1' for n in range(350_000))
         same = '"a":1,' * 600_000

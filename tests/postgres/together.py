@@ -53,7 +53,7 @@ def tables(one, two):
 
 
 def versions(one, two):
-    """ETags of an entity increase, whichever front end writes; and one knows those of the other (WR-12, CC-06)."""
+    """ETags of an entity increase whichever front end writes, and each front end accepts the other's (WR-12, CC-06)."""
     name = "t" + uuid.uuid4().hex
     check(one.ask("POST", "/Tables", {"TableName": name}), 204, "create")
     path = entity_path(name, "p", "r")

@@ -125,7 +125,7 @@ fn words(ratio: &Ratio, goal: Goal) -> (String, String) {
     }
 }
 
-/// A part of a limit in percent, a multiple of something slower in times.
+/// A ratio as text: in percent below 2, otherwise in times.
 fn share(ratio: f64) -> String {
     if ratio < 2.0 { format!("{:.0} %", ratio * 100.0) } else { format!("{ratio:.1} times") }
 }

@@ -116,7 +116,7 @@ impl Process {
         command.stdout(Stdio::piped()).stderr(Stdio::null()).stdin(Stdio::null());
         let mut child = command.spawn().map_err(|error| format!("cannot start {server:?}: {error}"))?;
         let announced = if told.is_empty() {
-            // A program that prints something else would keep a reader waiting for ever.
+            // A program that prints something else would keep a reader waiting forever.
             let output = child.stdout.take();
             let reading = tokio::task::spawn_blocking(move || output.map(listening).unwrap_or_default());
             timeout(START_TIME_MAX, reading).await.map(Result::unwrap_or_default).unwrap_or_default()

@@ -129,7 +129,7 @@ pub fn account() -> Account {
 #[derive(Clone)]
 pub struct Embedded {
     tables: Arc<Endpoint>,
-    /// Gives back the space of deleted tables.
+    /// Reclaims the space of deleted tables.
     sweep: Arc<Mutex<Sweep>>,
 }
 

@@ -120,7 +120,7 @@ pub struct Logging {
     pub write: bool,
     /// Those that delete.
     pub delete: bool,
-    /// For how many days the log is kept; `None` for ever.
+    /// Number of days for which the log is kept; `None` for no limit.
     pub retention_days: Option<u16>,
 }
 
@@ -169,7 +169,7 @@ impl LogVersion {
 pub struct Metrics {
     /// `None`: nothing. Else whether each operation is measured by itself, too.
     pub include_apis: Option<bool>,
-    /// Number of days for which metrics are kept; `None` for ever.
+    /// Number of days for which metrics are kept; `None` for no limit.
     pub retention_days: Option<u16>,
 }
 

@@ -32,8 +32,8 @@ pub struct Rates {
     pub partition: Option<Rate>,
 }
 
-/// Requests of one address that may fail to authenticate before they are rejected as too many. Far more than a client
-/// with a wrong key sends, so that people never notice the limit.
+/// Allowed rate of requests of one address that fail to authenticate. A client with a wrong key sends far fewer, so users
+/// never notice the limit.
 const FAILED_RATE: Rate = Rate { per_second: 100, burst: 2000 };
 /// Slots for addresses in each of the two rows.
 const FAILED_SLOTS: usize = 1 << 10;

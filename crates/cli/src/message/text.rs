@@ -13,12 +13,12 @@ pub struct Encoding {
 }
 
 impl Encoding {
-    /// The text of the message.
+    /// The text to send, encoded if requested.
     pub fn encode(&self, text: &str) -> String {
         if self.base64 { STANDARD.encode(text) } else { text.to_owned() }
     }
 
-    /// The text that a message stands for.
+    /// The text of a received message, decoded if requested.
     pub fn decode(&self, text: &str) -> Result<String, String> {
         if !self.base64 {
             return Ok(text.to_owned());

@@ -1,5 +1,5 @@
 //! Invalid services: responses that are truncated, of another kind, incomplete, or endless. None makes the client
-//! panic, wait for ever, or claim more than it knows.
+//! panic, wait forever, or claim more than it knows.
 
 use std::sync::{Arc, Mutex};
 
@@ -163,7 +163,7 @@ fn redirects_are_not_followed() {
     });
 }
 
-/// PG-15: a service that returns the same page for ever is detected at its second page, an empty one a little later.
+/// PG-15: a service that returns the same page forever is detected at its second page, an empty one a little later.
 #[test]
 fn a_continuation_that_repeats_itself_is_detected() {
     run(async {

@@ -11,7 +11,7 @@ const SERVICE = { restype: 'service', comp: 'properties' };
 /** Policies that a resource may have. */
 export const POLICIES_MAX = 5;
 
-/** `Hour` and `Minute` are kinds of metrics, `Read`, `Write` and `Delete` those of logs; 0 days mean for ever.
+/** `Hour` and `Minute` are kinds of metrics, `Read`, `Write` and `Delete` those of logs; 0 days means no limit.
  * @typedef {{logged: string[], logVersion: string, logDays: number, metrics: string[], metricsDays: number}} Monitoring */
 /** @typedef {Monitoring & {version: string, softDeleteDays: number, cors: CorsRule[]}} ServiceSettings */
 

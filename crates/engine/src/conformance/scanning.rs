@@ -280,7 +280,7 @@ pub async fn a_judge_may_leap(factory: &impl EngineFactory) {
     assert_eq!((page.rows.len(), page.next), (50, Some(place("b", "00"))));
 }
 
-/// A judge's error is that of the scan.
+/// An error of a judge becomes the error of the scan.
 pub async fn a_judge_may_fail(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "a/1 a/2").await;

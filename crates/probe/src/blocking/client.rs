@@ -118,7 +118,7 @@ fn read_while_writing(
     std::thread::scope(|scope| {
         let writing = scope.spawn(move || writer.write_all(message).is_ok());
         let response = connection.response(&request.method);
-        // A server that responds without reading the rest would block the writer for ever: close the socket.
+        // A server that responds without reading the rest would block the writer forever: close the socket.
         let must_close = response.is_err() || !writing.is_finished();
         if must_close {
             connection.stream.socket().shutdown(Shutdown::Both).ok();

@@ -44,14 +44,14 @@ impl Budget {
     }
 
     /// Takes a part, but never more than half of everything: for estimates, which must not make the largest request fail
-    /// for ever.
+    /// forever.
     pub fn claim_at_most_half(&self, bytes: usize) -> Option<Claim> {
         let half = u32::try_from(self.whole / 2).unwrap_or(u32::MAX);
         self.claim_units(bytes, units(bytes).min(half))
     }
 
     /// Takes a part as [`Budget::claim_at_most_all`] does, and waits for it for at most `time`. Parts are handed out in the
-    /// order of the requests, so that a large one is not passed over for ever.
+    /// order of the requests, so that a large one is not passed over forever.
     pub async fn claim_within(&self, bytes: usize, time: Duration) -> Option<Claim> {
         if let Some(claim) = self.claim_at_most_all(bytes) {
             return Some(claim);

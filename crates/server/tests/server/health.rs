@@ -15,7 +15,7 @@ fn health(server: &Server) -> (u16, String) {
     (response.status, response.text().trim().to_owned())
 }
 
-/// Health checks waited for the engine for ever.
+/// Health checks waited forever for the engine.
 #[test]
 fn a_stalled_engine_does_not_hang_health_checks() {
     let engine = Stuck::new();

@@ -276,7 +276,7 @@ fn the_least_memory_is_enough() {
     assert_eq!(limits.pages_max(), 1);
 }
 
-/// A body larger than all the memory for requests got 503 for ever, which clients retry.
+/// A body larger than all the memory for requests got 503 forever, which clients retry.
 #[test]
 fn a_body_that_never_fits_into_memory_gets_413() {
     let limits = Limits { bodies_bytes_max: MIB, ..Limits::default() };

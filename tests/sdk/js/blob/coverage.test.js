@@ -1,4 +1,4 @@
-// Holds the suite to its promise: every public method of the SDK's clients is called somewhere in it.
+// Checks that the suite calls every public method of the SDK's clients.
 "use strict";
 
 const assert = require("node:assert/strict");

@@ -70,7 +70,7 @@ batch("TableTransaction collects the same actions", async () => {
   await fails(fresh, another.actions, 412, "UpdateConditionNotSatisfied", "1:The update condition specified in the request was not satisfied.");
 });
 
-batch("one transaction has one timestamp (decision 16)", async () => {
+batch("one transaction has one timestamp", async () => {
   const fresh = await table();
   const { subResponses } = await fresh.submitTransaction([["create", row("1")], ["create", row("2")], ["upsert", row("3")]]);
   assert.equal(new Set(subResponses.map((part) => part.etag)).size, 1);

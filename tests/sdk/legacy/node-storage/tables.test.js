@@ -62,7 +62,7 @@ test("the wrong key (AU-06)", async () => {
 grouped(["acl"], "access policies", async () => {
   const name = await table();
   const policy = { Permissions: "rd", Start: new Date("2030-01-01T00:00:00Z"), Expiry: new Date("2030-01-02T00:00:00Z") };
-  // The old one takes them among the options, and names what it reads as the document does.
+  // The old SDK takes the policies among the options, and names their fields as the document does.
   const given = (policies) => (modern ? policies : { signedIdentifiers: Object.entries(policies).map(([Id, AccessPolicy]) => ({ Id, AccessPolicy })) });
   await call(hostStyle, "setTableAcl", name, given({ one: policy }));
   const [{ signedIdentifiers }] = await call(hostStyle, "getTableAcl", name);

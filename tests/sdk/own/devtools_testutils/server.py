@@ -41,7 +41,7 @@ def url(account, service):
 
 
 def resolve(host, port):
-    """Where a name of Azure leads: to the server's port for the service that it names."""
+    """Maps a host name of Azure to the server's port for the service in the name."""
     labels = host.split(".") if isinstance(host, str) else []
     if labels[2:] != ["core", "windows", "net"]:
         return host, port

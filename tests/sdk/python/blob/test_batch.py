@@ -43,7 +43,7 @@ def test_delete_with_snapshots_and_conditions(three):
 
 
 def test_under_a_signature(three):
-    """The signature of the request holds for its parts."""
+    """The signature of the request applies to its parts."""
     token = generate_container_sas(ACCOUNT, three.container_name, KEY, permission="d", expiry=soon())
     client = ContainerClient.from_container_url(f"{three.url}?{token}", **OPTIONS)
     assert statuses(client.delete_blobs("a", "b c")) == [202, 202]

@@ -203,7 +203,7 @@ def test_metadata(blob):
 
 
 def test_wrong_md5(container):
-    """An MD5 of the body that does not fit is an error, and nothing is written."""
+    """An MD5 that does not match the body is an error, and nothing is written."""
     blob = container.get_blob_client("a")
     wrong = base64.b64encode(b"0" * 16).decode()
     found = rejected(400, "Md5Mismatch", blob.upload_blob, b"hello", headers={"Content-MD5": wrong})

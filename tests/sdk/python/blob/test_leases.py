@@ -80,7 +80,7 @@ def test_operations_with_a_wrong_id(thing):
 
 
 def test_breaking_and_broken(thing):
-    """LS-03: breaking takes its time, and the holder may still release; then anybody may acquire."""
+    """LS-03: a break takes effect after its period, and the holder may still release the lease; then anybody may acquire it."""
     lease = thing.acquire_lease(15)
     assert 13 <= lease.break_lease(lease_break_period=60) <= 15
     assert state(thing) == ("locked", "breaking", None)

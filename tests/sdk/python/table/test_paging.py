@@ -129,7 +129,7 @@ def test_a_page_ends_at_four_megabytes(table):
 
 
 def test_top_limits(big):
-    """QY-05, decision 18: nothing for 0, more than a thousand is rejected."""
+    """QY-05: a page size of 0 returns nothing, and more than 1000 is rejected."""
     pages = big.list_entities(results_per_page=0).by_page()
     assert keys(next(pages)) == []
     assert pages.continuation_token is None

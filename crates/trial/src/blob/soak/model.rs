@@ -79,7 +79,7 @@ impl SoakBlob {
             self.change(change, 0);
             return true;
         }
-        // Nothing to be seen has changed.
+        // Nothing visible has changed.
         self.blocks = match (change, self.blocks) {
             (Change::Stage, Blocks::None) | (Change::Delete, Blocks::Some) if next == self.value => {
                 Blocks::Perhaps
