@@ -149,7 +149,7 @@ impl ObjectReader {
         self.attempts += 1;
         if self.attempts > ATTEMPTS_MAX {
             return Err(Error::Unavailable(
-                "the object store broke every connection, reading content".into(),
+                "the object store broke every connection while content was read".into(),
             ));
         }
         match timeout(CONNECT_TIME_MAX, self.store.get(&self.name, range.clone())).await {

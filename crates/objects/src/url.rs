@@ -25,7 +25,7 @@ impl FromStr for ObjectsUrl {
         let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
         if bucket.contains('@') {
             // Not repeated: it may contain a key.
-            return Err("credentials do not belong into the URL; pass them as AWS_ACCESS_KEY_ID and \
+            return Err("credentials do not belong in the URL; pass them as AWS_ACCESS_KEY_ID and \
                         AWS_SECRET_ACCESS_KEY, or in a file that credentials= names"
                 .into());
         }

@@ -91,7 +91,7 @@ impl Link {
                 if let AsyncMessage::Notice(notice) = message
                     && is_doubtful(&notice)
                 {
-                    tracing::warn!(notice = notice.message(), "the database gave a warning");
+                    tracing::warn!(notice = notice.message(), "the database sent a warning");
                     doubted.store(true, Ordering::SeqCst);
                 }
             }

@@ -19,7 +19,7 @@ async fn open(engine: &dyn Engine) -> Option<Box<dyn Dump>> {
 async fn rest(dump: &mut dyn Dump, bytes_max: usize) -> Vec<Stored> {
     let mut all = Vec::new();
     loop {
-        let rows = dump.next(bytes_max).await.expect("the dump goes on");
+        let rows = dump.next(bytes_max).await.expect("the dump continues");
         if rows.is_empty() {
             return all;
         }

@@ -36,7 +36,7 @@ static ALLOCATOR: StatsAlloc<System> = StatsAlloc::system();
 
 /// Requests that are counted together. The work after a response may fall into the next request, but not much further.
 const ROUND: usize = 5;
-/// Rounds that are counted. The cheapest one counts: what else goes on in the process can only add to a round.
+/// Rounds that are counted. The cheapest one counts: other work in the process can only add to a round.
 const ROUNDS: usize = 3;
 /// Rounds that do not count: the first ones fill caches and buffers.
 const WARM_UP: usize = 1;

@@ -10,7 +10,7 @@ async fn list_all(content: &dyn Content) -> Vec<Extent> {
     let mut from = Some(Spot::START);
     while let Some(spot) = from {
         let listing = content.list(spot).await.expect("a listing");
-        assert!(listing.next.is_none_or(|next| next > spot), "a listing goes on: {listing:?}");
+        assert!(listing.next.is_none_or(|next| next > spot), "a listing continues: {listing:?}");
         extents.extend(listing.extents);
         from = listing.next;
     }
