@@ -99,6 +99,14 @@ def test_a_pfx_file_has_the_certificate_and_its_key(binary, directory):
     assert '"secret"' not in shown, shown
 
 
+def test_a_wrong_pfx_password_is_not_blamed_on_tls_key(binary, directory):
+    certificate, key = openssl_certificate(directory, "pfx")
+    subprocess.run(["openssl", "pkcs12", "-export", "-in", certificate, "-inkey", key, "-out", "one.pfx", "-passout", "pass:secret"],
+                   cwd=directory, check=True, capture_output=True)
+    errors = run(binary, directory, "serve", "--engine", "memory:", "--tls-cert", "one.pfx", "--tls-password", "wrong-one")[2]
+    equal(errors, "lazuli: --tls-cert: one.pfx: the password is wrong\n")
+
+
 def test_certificates_of_a_development_ca(binary, directory):
     code, output, errors = run(binary, directory, "cert", "certs")
     equal(code, 0, errors)

@@ -61,7 +61,9 @@ impl Serve {
         if let Some(files) = self.named_certificate()
             && let Err(error) = Tls::open(files.clone())
         {
-            let of_key = error.to_string().starts_with(&files.key.display().to_string());
+            // A PFX file is the certificate's and the key's.
+            let is_pem = files.password.is_none();
+            let of_key = is_pem && error.to_string().starts_with(&files.key.display().to_string());
             mistakes.push(Mistake::of(if of_key { "tls-key" } else { "tls-cert" }, error));
         }
         mistakes.extend(self.exposed_tokens().map(|what| Mistake::of("oauth", what)));
