@@ -33,6 +33,7 @@ pub fn text(program: Program) -> String {
              {number:<26} Port of the {title} service; 0 picks a free one [default: {port}]\n"
         )
     };
+    let subdirectory = program.subdirectory();
     let keep_alive = services.iter().map(|service| format!("--{}KeepAliveTimeout", service.label()));
     format!(
         "Lazuli, started as Azurite: takes Azurite's command line and prints its ready lines.\n\n\
@@ -40,13 +41,13 @@ pub fn text(program: Program) -> String {
          Options:\n{}{}\n\
          Accepted without effect: -L, --loose, --skipApiVersionCheck, --disableTelemetry,\n\
          --extentMemoryLimit, {}\n\n\
-         The data is in the subdirectory {} of the location. Data of Azurite is imported with\n\
-         lazuli import --from-azurite DIR. AZURITE_ACCOUNTS=NAME:KEY[:KEY];... replaces the development\n\
-         account. All flags of lazuli serve work too: see lazuli serve --help.",
+         The data is in the subdirectory {subdirectory} of the location. To import data of Azurite, run\n\
+         lazuli import --from-azurite DIR --location DIR/{subdirectory} while neither program runs.\n\
+         AZURITE_ACCOUNTS=NAME:KEY[:KEY];... replaces the development account. All flags of lazuli serve\n\
+         work too: see lazuli serve --help.",
         services.iter().map(flags).collect::<String>(),
         FLAGS,
         keep_alive.collect::<Vec<_>>().join(", "),
-        program.subdirectory(),
     )
 }
 
