@@ -153,7 +153,7 @@ def test_nothing_is_overwritten(binary, directory):
     contains(errors, "--location")
 
 
-def test_what_was_interrupted_is_recognised(binary, directory):
+def test_interrupted_backups_and_restores_are_recognised(binary, directory):
     with serve(binary, directory) as server:
         fill(server)
         for point in ("backup-block", "backup-sealed"):

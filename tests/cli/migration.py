@@ -143,7 +143,7 @@ def test_a_running_server_takes_the_data_and_a_second_run_adds_neither_messages_
         equal(server.stop(), 0)
 
 
-def test_what_cannot_be_imported_is_an_error_that_says_why(binary, directory):
+def test_items_that_cannot_be_imported_are_reported_with_a_reason(binary, directory):
     made = fill(os.path.join(directory, "azurite"))
     import_it = lambda *args: run(binary, directory, "import", "--location", "data", "--from-azurite", *args)
     code, _, errors = import_it("missing")

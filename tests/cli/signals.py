@@ -42,7 +42,7 @@ def wait_until_it_has_stopped_listening(server):
             pass
 
 
-def test_what_is_in_flight_is_finished(binary, directory):
+def test_requests_in_flight_are_finished(binary, directory):
     for how in (signal.SIGTERM, signal.SIGINT):
         with serve(binary, directory) as server:
             connection = request_in_flight(server)

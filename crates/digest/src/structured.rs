@@ -330,7 +330,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(content: Vec<u8>, segment in 1_u64..40, one in 1_usize..50, other in 1_usize..50) {
+        fn written_messages_are_read_back(content: Vec<u8>, segment in 1_u64..40, one in 1_usize..50, other in 1_usize..50) {
             prop_assert_eq!(read(&written(&content, segment, one), other).unwrap(), content);
         }
 

@@ -152,7 +152,7 @@ fn all_sql_is_in_the_shared_subset() {
 }
 
 #[test]
-fn what_one_database_lacks_is_found() {
+fn features_that_one_database_lacks_are_found() {
     for bad in [
         "SELECT pg_advisory_lock(1)",
         "WITH a AS (DELETE FROM lazuli_row RETURNING 1) UPDATE lazuli_meta SET value = 1",
@@ -167,7 +167,7 @@ fn what_one_database_lacks_is_found() {
 }
 
 #[test]
-fn what_a_constant_adds_to_a_statement_is_found() {
+fn parts_of_statements_in_constants_are_found() {
     let code = "const GONE: &str = \"seen < clock_timestamp() \\\n    OR live = 0\";\n\
                 const MAX: usize = 3;\nlet sql = format!(\"SELECT stream FROM lazuli_stream WHERE {GONE} LIMIT {MAX}\");";
     let parts = constants(code).into_iter().collect();

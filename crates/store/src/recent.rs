@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_wins_over_what_was_seen() {
+    fn writes_take_precedence_over_earlier_reads() {
         let mut recent = Recent::default();
         assert_eq!(recent.look(b"k", None), Known::Nothing);
         assert_eq!(recent.look(b"k", Some(&seen(0, 1))), Known::State(cell(1)));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_before_it_forgot_does_not_count() {
+    fn reads_from_before_a_clear_do_not_count() {
         let mut recent = Recent::default();
         recent.put(Bytes::from_static(b"k"), cell(2));
         recent.clear(5);

@@ -130,7 +130,7 @@ mod tests {
     /// Rows known without files are equal to the rows in the files, in new views and in old ones, while memtables are
     /// written out and files are merged.
     #[tokio::test]
-    async fn what_is_known_is_what_is_there() {
+    async fn known_rows_equal_the_rows_in_files() {
         const ROWS: usize = 400;
         let table = TableId(3);
         let dir = tempfile::tempdir().unwrap();

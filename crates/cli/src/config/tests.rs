@@ -84,7 +84,7 @@ fn the_stronger_source_wins() {
 
 /// One of two that belong together may come from elsewhere.
 #[test]
-fn what_belongs_together_may_come_from_different_sources() {
+fn settings_that_belong_together_may_have_different_sources() {
     let args = merged(&["--tls-key", "k"], &[], "tls-cert = 'c'").unwrap();
     assert_eq!(args, ["--tls-key", "k", "--tls-cert=c"]);
     let serve = serve();

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_listing_is_rejected() {
+    fn other_documents_than_listings_are_rejected() {
         for bad in [
             &b""[..],
             b"<Error><Code>NoSuchBucket</Code></Error>",

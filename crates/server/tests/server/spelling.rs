@@ -199,7 +199,7 @@ fn a_request_names_its_host() {
 
 /// A client that spoke TLS to a plain HTTP port had to wait until the deadline for a head.
 #[test]
-fn what_is_not_a_request_gets_an_immediate_response() {
+fn invalid_requests_get_an_immediate_response() {
     let server = Server::start();
     let greeting = [0x16, 3, 1, 0, 0xa5, 1, 0, 0, 0xa1, 3, 3];
     for beginning in [&greeting[..], &[0], &[0xff], b" ", b"\t", b"\r\n\x16"] {

@@ -85,7 +85,7 @@ async fn a_deleted_blob_goes_when_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn a_restart_does_not_keep_deleted_blobs_for_ever() {
+async fn a_restart_does_not_keep_deleted_blobs_forever() {
     let mut world = world(1).await;
     world.put("a", bytes_of(1, 100)).await.unwrap();
     world.on("a", DELETE).await.unwrap();

@@ -52,7 +52,7 @@ async fn they_are_read_like_others_but_not_listed() {
 /// Two front ends that have read the same rows do not overwrite each other: the second one gets an error and must read
 /// again, and none of its rows is written.
 #[tokio::test]
-async fn what_was_changed_meanwhile_is_not_written_over() {
+async fn rows_changed_in_the_meantime_are_not_overwritten() {
     let world = world().await;
     let (period, table) = ("20260101T0000", metrics_table());
     let put = async |rows: &[MetricsRow]| {

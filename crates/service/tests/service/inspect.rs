@@ -40,7 +40,7 @@ fn entity() -> Bytes {
 }
 
 #[test]
-fn what_is_right_has_no_findings() {
+fn intact_rows_have_no_findings() {
     let row = "d/00000000000000000002";
     let found = look(&[
         (0, "tables/dev", "b/old", 1, dropped(2)),
@@ -78,7 +78,7 @@ fn rows_of_a_table_whose_record_is_wrong_are_not_out_of_reach() {
 }
 
 #[test]
-fn what_is_wrong_is_found() {
+fn damaged_rows_are_found() {
     let people = || (0, "tables/dev", "n/people", 2, table(3, "People"));
     check(&[(0, "tables/dev", "n/people", 2, table(3, "Others"))], "does not match its key");
     check(&[(0, "tables/dev", "n/people", 2, table(10, "People"))], "never assigned");

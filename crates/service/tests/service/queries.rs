@@ -103,7 +103,7 @@ async fn time_ends_a_page() {
 
 /// PG-11, PG-12.
 #[tokio::test]
-async fn what_is_inserted_behind_the_token_is_seen() {
+async fn entities_inserted_after_the_token_are_seen() {
     let world = world_of(1, 10).await;
     let first = world.query("Data", "", EntityQuery { top: Some(5), ..Default::default() }).await;
     world.insert("Data", ("p0", "r0001"), 1).await.unwrap();

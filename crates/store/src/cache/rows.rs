@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_remembered() {
+    fn missing_rows_are_not_cached() {
         let cache = RowCache::new(1 << 20);
         assert_eq!(cache.get::<()>(b"key", 1, || Ok(None)), Ok(None));
         check(&cache, 1, 5, 5);

@@ -23,12 +23,12 @@ async fn check(mut subject: impl Subject) {
 /// BL-02, BL-08, LS-02, LS-05: conditional writes, leases, appends, page writes and tags have an order that explains all
 /// responses.
 #[test]
-fn what_clients_saw_of_blobs_in_memory_has_an_order() {
+fn histories_of_blobs_in_memory_have_an_order() {
     runtime().block_on(async { check(InMemory::start().await.expect("the server starts")).await });
 }
 
 /// BL-02, BL-08, LS-02, LS-05: the same in the store.
 #[test]
-fn what_clients_saw_of_blobs_in_the_store_has_an_order() {
+fn histories_of_blobs_in_the_store_have_an_order() {
     runtime().block_on(async { check(Durable::start().await.expect("the server starts")).await });
 }

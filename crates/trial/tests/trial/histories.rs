@@ -23,12 +23,12 @@ async fn check(mut subject: impl Subject) {
 
 /// CS-01 to CS-03, CC-04, TX-09, TX-11.
 #[test]
-fn what_clients_saw_in_memory_has_an_order() {
+fn histories_in_memory_have_an_order() {
     runtime().block_on(async { check(InMemory::start().await.expect("the server starts")).await });
 }
 
 /// CS-01 to CS-03, CC-04, TX-09, TX-11.
 #[test]
-fn what_clients_saw_of_the_store_has_an_order() {
+fn histories_in_the_store_have_an_order() {
     runtime().block_on(async { check(Durable::start().await.expect("the server starts")).await });
 }

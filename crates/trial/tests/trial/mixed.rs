@@ -22,12 +22,12 @@ async fn check(mut subject: impl Subject) {
 
 /// Former bugs: keys that were replaced and stayed valid, tables of a removed account that appeared in a new account with its name.
 #[test]
-fn what_administrators_and_clients_saw_in_memory_has_an_order() {
+fn mixed_histories_in_memory_have_an_order() {
     runtime().block_on(async { check(InMemory::start().await.expect("the server starts")).await });
 }
 
 /// The same on the durable store.
 #[test]
-fn what_administrators_and_clients_saw_of_the_store_has_an_order() {
+fn mixed_histories_in_the_store_have_an_order() {
     runtime().block_on(async { check(Durable::start().await.expect("the server starts")).await });
 }

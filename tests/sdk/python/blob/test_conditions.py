@@ -132,7 +132,7 @@ def test_lost_update(container):
     assert content(blob) == b"second"
 
 
-def test_what_changes_the_etag(target):
+def test_operations_that_change_the_etag(target):
     """BL-01, BL-08"""
     seen = [target.get_blob_properties().etag]
 

@@ -62,7 +62,7 @@ def test_everything_can_be_set(service):
     assert {name: show(value) for name, value in found.items()} == {name: show(value) for name, value in wanted.items()}
 
 
-def test_what_is_not_given_stays(service):
+def test_omitted_properties_stay_unchanged(service):
     cors = [TableCorsRule(["http://a.example"], ["GET"], max_age_in_seconds=5)]
     service.set_service_properties(cors=cors, hour_metrics=off())
     service.set_service_properties(minute_metrics=off())

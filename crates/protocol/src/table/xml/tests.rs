@@ -13,7 +13,7 @@ fn asks(method: &str, target: &str, version: &str, expected: Result<XmlIntent, E
 }
 
 #[test]
-fn what_is_asked_for() {
+fn requests_name_their_operations() {
     let table = || TableName::new("abc").unwrap();
     let parameter = || Err(ErrorCode::InvalidQueryParameterValue);
     let ready = |operation| Ok(XmlIntent::Ready(operation));

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_drops_uncommitted_blocks_drops_announced_ones_for_certain() {
+    fn a_change_that_drops_uncommitted_blocks_drops_announced_ones_for_certain() {
         for change in [Change::Put(8), Change::Commit(8)] {
             let mut blob = blob(&[Change::Stage, change, Change::Delete]);
             assert_eq!(blob, SoakBlob::default());
