@@ -4,8 +4,8 @@
     tests/faults/power.py --binary target/release/lazuli
 
 A new store: its first start is killed before its n-th sync, or before it makes, replaces or removes its n-th name, for every n.
-The power stays on, so that the second start finds all that the first one did, synced or not. It is written to and killed, and
-now the power is lost. What was acknowledged must be there: the second start must not take for durable what the first did not
+The power stays on, so that the second start finds all that the first one did, synced or not. It is written to and killed, also
+in accounts that keep versions or deleted blobs, and now the power is lost. What was acknowledged must be there: the second start must not take for durable what the first did not
 sync.
 
 A store that was stopped in good order: it is opened anew and killed in the middle of a batch, which the disk has then, while it
@@ -18,16 +18,21 @@ import shutil
 import sys
 
 from run import CALLS_MAX, Run, build_shim
+from kept import RETAINED, VERSIONED
 from lazuli import Client
 
 # Number of concurrent runs.
 AT_ONCE = 8
+# What kills the first start, and the account whose protected blobs the second one changes: to the disk, those of the other are alike.
+KINDS = {"name-kill": VERSIONED, "sync-kill": RETAINED}
 
 
 def new_store(binary, shim, fault):
     """Returns whether there was such a place, and the problems."""
     run = Run(binary, shim)
+    keepers, run.keepers = run.keepers, []
     happened, problems = run.faulty(fault, power_stays=True)
+    run.keepers = [one for one in keepers if one.account == KINDS[fault.split("@")[0]]]
     problems += run.faulty("")[1]
     return happened, problems + end(run)
 
@@ -73,7 +78,7 @@ def main():
     args = parser.parse_args()
     shim, failed = build_shim(), 0
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        for kind in ("name-kill", "sync-kill"):
+        for kind in KINDS:
             places, wrong = new_stores(pool, args.binary, shim, kind)
             # A store cannot be made without either.
             failed += wrong + (not places)

@@ -4,9 +4,10 @@
     tests/faults/run.py --binary target/release/lazuli            a sample of the places, for the test command
     tests/faults/run.py --binary target/release/lazuli --all      every place
 
-Each run starts the server on its data with one planned fault (see shim/src/lib.rs), changes blobs and messages (../crash/blobs.py and
-messages.py), writes and reads rows, and kills it. The promise: a fault is reported (a failed start that says why, or 5xx), or changes nothing.
-Never: a wrong response, a panic, a hang, something acknowledged or shown to a reader that is gone when the disk is well again.
+Each run starts the server on its data with one planned fault (see shim/src/lib.rs), changes blobs and messages (../crash/blobs.py,
+protected.py and messages.py), writes and reads rows, and kills it. The promise: a fault is reported (a failed start that says why,
+or 5xx), or changes nothing. Never: a wrong response, a panic, a hang, something acknowledged or shown to a reader that is gone when
+the disk is well again, an event that is missing then, or one without its change.
 
 After a failed sync of what holds rows, nothing more is acknowledged. After one of a pack, which holds content of blobs, the uploads that
 need it fail, and the pack is given up: rows and uploads that come later are accepted, and are there when the disk is well again.
@@ -28,13 +29,15 @@ sys.path.insert(0, os.path.join(HERE, "..", "crash"))
 from lazuli import Client, NotStarted, Server, StorageClient, all_rows, entity_path  # noqa: E402
 from undo import lose_power  # noqa: E402
 from blobs import Blobs  # noqa: E402
+from kept import ENVIRONMENT, KEEPING, flags  # noqa: E402
 from messages import Messages  # noqa: E402
+from protected import Protected  # noqa: E402
 from writer import envelope  # noqa: E402
 
 TABLE = "faults"
 WRITES = 12
-# Changes of blobs and messages that precede the writes to the table. Some are more than one commit.
-EARLIER_CHANGES = 18
+# Changes of blobs and messages before the writes to the table. Some are more than one commit.
+EARLIER_CHANGES = 44
 # Content that is too large for a row.
 UPLOAD_BYTES = 20_000
 BATCH_ROWS = 5
@@ -79,8 +82,7 @@ class Knowledge:
 
 def write_all(client, known, problems):
     """Writes; returns how many were acknowledged after the first that was not."""
-    late = 0
-    rejected = False
+    late, rejected = 0, False
 
     def send(*request):
         nonlocal rejected
@@ -229,6 +231,10 @@ def verify(client, known, settle):
     return problems
 
 
+def read(server, *clients):
+    return [problem for one in clients for problem in one.read(server)]
+
+
 class Run:
     def __init__(self, binary, shim):
         self.binary, self.shim = binary, shim
@@ -241,21 +247,22 @@ class Run:
         self.gate = os.path.join(self.folder, "gate")
         self.known = Knowledge()
         self.blobs, self.messages = Blobs(0, 1), Messages(0, 1)
+        self.keepers = [Protected(index, 1, account) for index, account in enumerate(KEEPING)]
         self.rejected_starts = 0
         # Runs in which the sync of a pack failed.
         self.pack_faults = 0
 
     def server(self, fault=None, when_ready=False):
-        env = {}
+        env = dict(ENVIRONMENT)
         if fault is not None:
-            env = {"LAZULI_FAULTS_GATE": self.gate} if when_ready else {}
+            env |= {"LAZULI_FAULTS_GATE": self.gate} if when_ready else {}
             env |= {"LD_PRELOAD": self.shim, "LAZULI_FAULTS": fault, "LAZULI_FAULTS_DIR": self.disk,
                    "LAZULI_FAULTS_UNDO": self.undo, "LAZULI_FAULTS_SEEN": self.seen}
-        return Server(self.binary, "--location", self.data, env=env)
+        return Server(self.binary, "--location", self.data, *flags(), env=env)
 
     def write(self, server, client, problems):
         """Changes blobs, messages and rows, as far as the disk lets it."""
-        for one in (self.blobs, self.messages):
+        for one in (self.blobs, *self.keepers, self.messages):
             try:
                 one.work(server, one.each())
             except RuntimeError as error:
@@ -279,15 +286,14 @@ class Run:
     def faulty(self, fault, when_ready=False, **loss):
         """One run with a fault, or with the library alone. Returns whether the fault happened, and the problems."""
         problems = []
-        for path in (self.seen, self.gate):
-            if os.path.exists(path):
-                os.remove(path)
+        for path in filter(os.path.exists, (self.seen, self.gate)):
+            os.remove(path)
         try:
             with self.server(fault, when_ready) as server, Client(server) as client:
                 open(self.gate, "w").close()
                 # A start may continue without what it does not need: the sorted store merges files of its own, or leaves it.
                 needless = os.path.exists(self.seen)
-                problems += verify(client, self.known, settle=False) + self.blobs.read(server)
+                problems += verify(client, self.known, settle=False) + read(server, self.blobs, *self.keepers)
                 self.write(server, client, problems)
                 of_rows, of_content = self.failed_syncs()
                 if of_rows and not needless and not still_rejects(client, self.known):
@@ -295,7 +301,7 @@ class Run:
                 if of_content and not of_rows and not fault.endswith("+"):
                     problems += still_accepts(server, client, self.known)
                     self.pack_faults += 1
-                problems += verify(client, self.known, settle=False) + self.blobs.read(server)
+                problems += verify(client, self.known, settle=False) + read(server, self.blobs, *self.keepers)
                 server.kill()
                 if "panicked" in server.said():
                     problems.append(f"wrong: the server panicked: {server.said()}")
@@ -317,6 +323,7 @@ class Run:
             with self.server() as server, Client(server) as client:
                 problems = verify(client, self.known, settle=True) + self.messages.verify(server)
                 problems += self.blobs.verify(server) + verify_uploads(server, self.known)
+                problems += [problem for one in self.keepers for problem in one.finish(server, self.data)]
                 server.stop()
                 return problems
         except NotStarted as error:
@@ -336,8 +343,7 @@ def places(everything, when_ready, chance):
 def try_kind(args, shim, chance, kind, when_ready):
     """Faults of one kind at many places. Returns how many runs failed."""
     # A new store for each place where it is written; an old one, with something in it, where it is read.
-    happened = rejected = runs = failed = 0
-    run = None
+    happened, rejected, runs, failed, run = 0, 0, 0, 0, None
     for place in places(args.all, when_ready, chance):
         fault = kind.format(place)
         if run is None or chance.random() < 0.5:
