@@ -316,7 +316,8 @@ class Story(Writes):
         self.stored = LARGE_ROWS * 2 * len(LARGE_TEXT)
         with tempfile.TemporaryDirectory(prefix="lazuli-hostile-") as directory:
             in_flight = LARGE_RESPONSES_IN_FLIGHT_MIB if attack == "large_responses" else IN_FLIGHT_MIB
-            most_clients = self.args.connections if attack in CROWDED else min(CLIENTS_MAX, self.args.connections)
+            wanted = max(CLIENTS_MAX, self.args.stalled) if attack == "stalled_transfers" else CLIENTS_MAX
+            most_clients = self.args.connections if attack in CROWDED else min(wanted, self.args.connections)
             limits = ("--max-connections", most_clients + GUESTS, "--max-in-flight-mib", in_flight)
             server = Server(self.args.binary, *self.place(directory), "--admin-port", 0, "--cache-mib", CACHE_MIB, *limits, *LONG_TIMEOUTS)
             with server, Client(server) as client:
@@ -375,7 +376,7 @@ def main():
     parser.add_argument("--binary", required=True)
     parser.add_argument("--connections", type=int, default=10_000)
     parser.add_argument("--large-mib", type=int, default=128, help="size of large_transfers; the long form is 1024")
-    parser.add_argument("--stalled", type=int, default=200, help="connections of stalled_transfers; the long form is 1000")
+    parser.add_argument("--stalled", type=int, default=200, help="connections of stalled_transfers; the long form is 10000")
     parser.add_argument("--engine", help="memory:, postgres (starts one), or the URL of an engine; a store in a new directory otherwise")
     parser.add_argument("attack", nargs="*", default=ATTACKS)
     args = parser.parse_args()
