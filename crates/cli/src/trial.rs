@@ -39,7 +39,8 @@ enum Kind {
     Sequences(Sequences),
     /// Run concurrent clients: the responses must be linearizable.
     ///
-    /// Clients of blobs work on block blobs, an append blob, a page blob and a blob with a tag, under conditions of each kind.
+    /// Clients of blobs work on block blobs, an append blob, a page blob and a blob with a tag, under conditions of each kind, and
+    /// on blobs with versions, with soft delete, and in different tiers.
     #[command(
         after_help = "Examples:\n  lazuli trial histories --count 5\n  lazuli trial histories --service blob --count 5 --kill"
     )]
@@ -125,7 +126,7 @@ struct Invariants {
 
 /// Mixed work on tables, queues and blobs for a long time, with restarts and kills: nothing may be lost, nothing may grow.
 ///
-/// Blobs are of all three types, with tags.
+/// Blobs are of all three types, with tags, versions, soft delete and tiers.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  lazuli soak --minutes 0.2\n  lazuli soak --minutes 60 --restarts 30 --location /var/tmp/soak"
@@ -252,9 +253,9 @@ async fn queue_histories(process: &mut Process, seeds: Seeds, shape: HistorySize
             break;
         }
     }
-    let queue::Seen { put, received, deleted, unknown } = total;
+    let queue::Seen { put, received, deleted, moved, expiring, cleared, unknown } = total;
     say!(
-        "{count} histories, {put} messages put, {received} received, {deleted} deleted, {unknown} unknown outcomes: none lost, none held twice"
+        "{count} histories, {put} messages put, {expiring} of them for a few seconds, {received} received, {moved} of them after a move, {deleted} deleted, {cleared} times cleared, {unknown} unknown outcomes: none lost, none held twice"
     );
     Ok(())
 }
@@ -268,9 +269,10 @@ async fn blob_histories(process: &mut Process, seeds: Seeds, shape: HistorySize)
             break;
         }
     }
-    let blob::Seen { responses, conditional, leases, appends, page_writes, tagged, found, unknown } = total;
+    let blob::Seen { responses, conditional, leases, appends, page_writes, tagged, found, .. } = total;
+    let blob::Seen { past, restored, moved, unknown, .. } = total;
     say!(
-        "{count} histories, {responses} responses, {conditional} conditional writes, {leases} leases, {appends} appends at a position, {page_writes} page writes by sequence number, {tagged} requests by tag, {found} found by tag, {unknown} unknown outcomes: all are linearizable"
+        "{count} histories, {responses} responses, {conditional} conditional writes, {leases} leases, {appends} appends at a position, {page_writes} page writes by sequence number, {tagged} requests by tag, {found} found by tag, {past} reads of versions and snapshots, {restored} restorations, {moved} moves between tiers, {unknown} unknown outcomes: all are linearizable"
     );
     Ok(())
 }

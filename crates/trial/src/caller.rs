@@ -4,11 +4,24 @@ use std::io;
 
 use lazuli_model::Service;
 use lazuli_probe::{Connection, Request, Response, Signer};
+use lazuli_protocol::auth::{AccountKey, DEVELOPMENT_KEY};
+use lazuli_server::accounts::ConfiguredAccount;
 
 /// The version of requests to the Table service.
 const TABLE_VERSION: &str = "2019-02-02";
 /// The same for Queue and Blob.
 const STORAGE_VERSION: &str = "2021-12-02";
+
+/// The account whose blobs have versions.
+pub const VERSIONS_ACCOUNT: &str = "trialversions";
+/// The account whose deleted blobs can be restored, without versions.
+pub const RESTORES_ACCOUNT: &str = "trialrestores";
+
+/// The accounts of every server on trial: the development account, and two that have its key.
+pub fn accounts() -> Vec<ConfiguredAccount> {
+    let named = |name: &str| ConfiguredAccount { name: name.into(), ..ConfiguredAccount::development() };
+    vec![ConfiguredAccount::development(), named(VERSIONS_ACCOUNT), named(RESTORES_ACCOUNT)]
+}
 
 /// The connection broke: the server may or may not have executed the request.
 #[derive(Debug)]
@@ -24,7 +37,10 @@ impl From<Lost> for String {
 pub struct TrialCaller {
     service: Service,
     authority: String,
+    /// Signs for the development account.
     signer: Signer,
+    /// Sign for the other accounts.
+    others: [Signer; 2],
     connection: Option<Connection>,
 }
 
@@ -32,7 +48,9 @@ impl TrialCaller {
     /// A caller of a service that listens at `host:port`.
     pub fn new(service: Service, authority: &str) -> Self {
         let signer = Signer::development(service);
-        Self { service, authority: authority.to_owned(), signer, connection: None }
+        let key = || AccountKey::from_base64(DEVELOPMENT_KEY).expect("the well-known key is Base64");
+        let others = [VERSIONS_ACCOUNT, RESTORES_ACCOUNT].map(|account| Signer::new(service, account, key()));
+        Self { service, authority: authority.to_owned(), signer, others, connection: None }
     }
 
     /// The server was started again, perhaps at another address.
@@ -41,17 +59,24 @@ impl TrialCaller {
         self.connection = None;
     }
 
-    /// A request for a path below the account, with the headers that every request has.
+    /// A request for a path below the development account, with the headers that every request has.
     pub fn request(&self, method: &'static str, path: &str) -> Request {
+        self.request_in(self.signer.account(), method, path)
+    }
+
+    /// The same for another account.
+    pub fn request_in(&self, account: &str, method: &'static str, path: &str) -> Request {
         let version = if self.service == Service::Table { TABLE_VERSION } else { STORAGE_VERSION };
-        Request::new(method, format!("/{}{path}", self.signer.account()))
+        Request::new(method, format!("/{account}{path}"))
             .with("Host", self.authority.clone())
             .with("x-ms-version", version)
     }
 
-    /// Signs and sends a request, and reads the response.
+    /// Signs a request for the account in its path, sends it, and reads the response.
     pub async fn send(&mut self, mut request: Request) -> Result<Response, Lost> {
-        self.signer.sign(&mut request, lazuli_server::clock::now());
+        let account = request.target.split(['/', '?']).nth(1).unwrap_or_default();
+        let signer = self.others.iter().find(|other| other.account() == account).unwrap_or(&self.signer);
+        signer.sign(&mut request, lazuli_server::clock::now());
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => Connection::open(&self.authority).await.map_err(Lost)?,

@@ -5,15 +5,21 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{Clock, Engine};
 use lazuli_model::Service;
-use lazuli_server::accounts::ConfiguredAccount;
-use lazuli_server::config::AdminPort;
+use lazuli_protocol::auth::DEVELOPMENT_KEY;
+use lazuli_server::config::{AdminPort, BlobSettings, EnabledFor};
 use lazuli_server::{Config, Running, admin};
 use lazuli_store::{Options, Store};
 use tempfile::TempDir;
+
+use crate::caller::{self, VERSIONS_ACCOUNT};
+
+/// Time that a blob takes to leave the archive: longer than any trial, so that no outcome depends on the time of a request.
+const REHYDRATION: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// How to end a server before it starts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,9 +124,14 @@ async fn start(engine: Arc<dyn Engine>, folder: &Path) -> Result<Running, String
     let mut config = Config::new(address);
     config.admin = AdminPort::Exactly(0);
     config.admin_file = Some(folder.join(admin::FILE));
+    config.blob = BlobSettings {
+        versioning: EnabledFor::Accounts(vec![VERSIONS_ACCOUNT.into()]),
+        rehydration: REHYDRATION,
+        ..BlobSettings::default()
+    };
     config.listen =
         Service::ALL.into_iter().fold(config.listen, |listen, service| listen.on(service, address));
-    let started = lazuli_server::start(config, engine, vec![ConfiguredAccount::development()]);
+    let started = lazuli_server::start(config, engine, caller::accounts());
     started.await.map_err(|error| error.to_string())
 }
 
@@ -223,7 +234,14 @@ impl Drop for Process {
 /// The server prints its connection string once it listens.
 fn spawn(binary: &Path, arguments: &[String]) -> Result<(Child, Vec<String>), String> {
     let mut command = Command::new(binary);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let accounts =
+        caller::accounts().into_iter().map(|account| format!("{}:{DEVELOPMENT_KEY}", account.name));
+    command.env("LAZULI_ACCOUNTS", accounts.collect::<Vec<_>>().join(";"));
+    command.args(arguments).args([
+        format!("--blob-versioning={VERSIONS_ACCOUNT}"),
+        format!("--rehydrate-seconds={}", REHYDRATION.as_secs()),
+    ]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     let mut child = command.spawn().map_err(|error| format!("{}: {error}", binary.display()))?;
     let output = child.stdout.take().ok_or("the server has no output")?;
     let mut lines = BufReader::new(output).lines().map_while(Result::ok);

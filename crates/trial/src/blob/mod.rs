@@ -2,13 +2,15 @@
 //!
 //! Concurrent clients work on a few blobs of every type, with conditions, leases and kills. There must be an order in which
 //! everything they saw makes sense. This shows lost updates, stale reads, torn content, leases with two holders, appends at the
-//! same offset or applied twice, page writes in spite of a sequence number, and searches that miss a tag.
+//! same offset or applied twice, page writes in spite of a sequence number, searches that miss a tag, versions and deleted
+//! blobs that are lost, and archived blobs that can be read.
 
 mod client;
 pub mod record;
 pub mod soak;
 
 use lazuli_model::Service;
+use lazuli_probe::{Request, Response};
 
 pub use record::{BlobCall, BlockCall, Output};
 
@@ -16,7 +18,11 @@ use crate::caller::TrialCaller;
 use crate::linear::{self, HistoryEvent, HistorySize};
 use crate::subject::Subject;
 use record::page::SequenceCondition;
-use record::{AppendCall, PageCall};
+use record::{AppendCall, Keeping, KeptCall, PageCall, TierCall};
+
+/// Keeps what is deleted for longer than any trial, unless it is deleted permanently.
+const RETENTION: &str = "<StorageServiceProperties><DeleteRetentionPolicy><Enabled>true</Enabled><Days>7</Days>\
+    <AllowPermanentDelete>true</AllowPermanentDelete></DeleteRetentionPolicy></StorageServiceProperties>";
 
 /// Counts of the events in the histories.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,6 +43,12 @@ pub struct Seen {
     pub tagged: usize,
     /// Searches that found the blob.
     pub found: usize,
+    /// Versions and snapshots that were read.
+    pub past: usize,
+    /// Restorations of what was deleted.
+    pub restored: usize,
+    /// Moves to another tier.
+    pub moved: usize,
 }
 
 impl Seen {
@@ -50,6 +62,9 @@ impl Seen {
         self.page_writes += other.page_writes;
         self.tagged += other.tagged;
         self.found += other.found;
+        self.past += other.past;
+        self.restored += other.restored;
+        self.moved += other.moved;
     }
 
     /// Histories in which nothing happens have an order too, but prove nothing.
@@ -61,6 +76,9 @@ impl Seen {
             Seen { page_writes: 0, .. } => Err("no page was ever written under a condition".into()),
             Seen { tagged: 0, .. } => Err("no condition on a tag was ever met".into()),
             Seen { found: 0, .. } => Err("no search ever found the blob".into()),
+            Seen { past: 0, .. } => Err("no version or snapshot was ever read".into()),
+            Seen { restored: 0, .. } => Err("nothing that was deleted was ever restored".into()),
+            Seen { moved: 0, .. } => Err("no blob ever moved to another tier".into()),
             Seen { unknown: 0, .. } if shape.kill => Err("no kill ever interrupted a change".into()),
             _ => Ok(()),
         }
@@ -78,11 +96,30 @@ pub async fn run(subject: &mut impl Subject, seed: u64, shape: HistorySize) -> R
 
 async fn create(subject: &impl Subject, container: &str) -> Result<(), String> {
     let mut caller = TrialCaller::new(Service::Blob, &subject.authority(Service::Blob));
-    let request = caller.request("PUT", &format!("/{container}?restype=container"));
-    match caller.send(request).await? {
-        response if matches!(response.status, 201 | 409) => Ok(()),
-        other => Err(format!("the container was not created: {} {}", other.status, other.text())),
+    for request in preparations(&caller, container) {
+        let response = caller.send(request).await?;
+        if !is_prepared(&response) {
+            return Err(format!("the container was not created: {} {}", response.status, response.text()));
+        }
     }
+    Ok(())
+}
+
+/// The requests that create a container in every account, and let two of the accounts keep what is deleted.
+fn preparations(caller: &TrialCaller, container: &str) -> Vec<Request> {
+    let path = format!("/{container}?restype=container");
+    let mut requests = vec![caller.request("PUT", &path)];
+    for account in Keeping::ALL.map(Keeping::account) {
+        requests.push(caller.request_in(account, "PUT", &path));
+        let properties = caller.request_in(account, "PUT", "/?restype=service&comp=properties");
+        requests.push(properties.with("Content-Type", "application/xml").body(RETENTION));
+    }
+    requests
+}
+
+/// Is this the response to a preparation that was done now or before?
+fn is_prepared(response: &Response) -> bool {
+    matches!(response.status, 201 | 202 | 409)
 }
 
 fn seen(events: &[HistoryEvent<BlobCall>]) -> Seen {
@@ -109,6 +146,12 @@ fn seen(events: &[HistoryEvent<BlobCall>]) -> Seen {
                 seen.tagged += usize::from(call.demands_tag() && *output != Output::Value(None));
                 seen.found += usize::from(*output == Output::Found(true));
             }
+            BlobCall::Kept(_, call) => {
+                let is_past = matches!(call, KeptCall::GetPast { .. }) && *output != Output::Value(None);
+                seen.past += usize::from(is_past);
+                seen.restored += usize::from(*call == KeptCall::Undelete);
+            }
+            BlobCall::Tier(call) => seen.moved += usize::from(matches!(call, TierCall::SetTier { .. })),
             BlobCall::Append(_) | BlobCall::Page(_) => {}
         }
     }

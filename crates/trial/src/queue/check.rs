@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::gone;
+
 /// How much shorter a hold may be than the client asked for: times of visibility are full seconds on the wire.
-const SLACK: Duration = Duration::from_secs(1);
+pub(super) const SLACK: Duration = Duration::from_secs(1);
 
 /// A message as a client received it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +21,10 @@ pub struct Received {
     pub version: u64,
     /// The receipt.
     pub receipt: String,
-    /// How often it has been received.
+    /// How often it has been received from this queue.
     pub dequeue_count: u64,
+    /// Is the queue the one that messages are moved to?
+    pub is_moved: bool,
 }
 
 /// An operation.
@@ -30,7 +34,13 @@ pub enum Act {
     Put {
         /// Its number.
         message: u64,
+        /// The seconds that it lives, if it expires before the history ends.
+        ttl: Option<u64>,
     },
+    /// Deletes all messages that were not moved.
+    Clear,
+    /// Moves visible messages to the other queue.
+    Move,
     /// Gets messages.
     Get {
         /// How long they are hidden.
@@ -88,19 +98,25 @@ pub struct QueueEvent {
 
 /// The events of one message.
 #[derive(Default)]
-struct Life<'a> {
-    put: Option<&'a QueueEvent>,
-    gets: Vec<(&'a QueueEvent, &'a Received, u64)>,
+pub(super) struct Life<'a> {
+    pub(super) put: Option<&'a QueueEvent>,
+    /// How long it lives, if it expires.
+    pub(super) ttl: Option<Duration>,
+    pub(super) gets: Vec<(&'a QueueEvent, &'a Received, u64)>,
     updates: Vec<(&'a QueueEvent, u64, u64)>,
     deletes: Vec<&'a QueueEvent>,
 }
 
-/// Messages that must exist: acknowledged or received, and never deleted, not even perhaps.
+/// Messages that must exist: acknowledged or received, and never deleted or cleared, not even perhaps. Those that expire need
+/// not exist.
 pub fn must_exist(events: &[QueueEvent]) -> BTreeSet<u64> {
     let lives = lives(events);
     let exists = |life: &Life<'_>| {
         let was_put = life.put.is_some_and(|put| put.outcome == CallOutcome::Done);
-        (was_put || !life.gets.is_empty()) && life.deletes.iter().all(|delete| life.outlived(delete))
+        (was_put || !life.gets.is_empty())
+            && life.ttl.is_none()
+            && life.deletes.iter().all(|delete| life.outlived(delete))
+            && gone::outlives_clears(life, events)
     };
     lives.into_iter().filter(|(_, life)| exists(life)).map(|(message, _)| message).collect()
 }
@@ -123,6 +139,7 @@ pub fn check(events: &[QueueEvent]) -> Result<(), String> {
     for (message, life) in lives(events) {
         let checked = was_put(&life)
             .and_then(|()| stays_deleted(&life))
+            .and_then(|()| gone::stays_gone(&life, events))
             .and_then(|()| one_holder(&life))
             .and_then(|()| counts_and_versions_grow(&life))
             .and_then(|()| old_receipts_are_rejected(&life, events, &receipts, message))
@@ -132,11 +149,15 @@ pub fn check(events: &[QueueEvent]) -> Result<(), String> {
     first_in_first_out(events)
 }
 
-fn lives(events: &[QueueEvent]) -> BTreeMap<u64, Life<'_>> {
+pub(super) fn lives(events: &[QueueEvent]) -> BTreeMap<u64, Life<'_>> {
     let mut lives: BTreeMap<u64, Life<'_>> = BTreeMap::new();
     for event in events {
         match &event.act {
-            Act::Put { message } => lives.entry(*message).or_default().put = Some(event),
+            Act::Put { message, ttl } => {
+                let life = lives.entry(*message).or_default();
+                (life.put, life.ttl) = (Some(event), ttl.map(Duration::from_secs));
+            }
+            Act::Clear | Act::Move => {}
             Act::Get { seconds, received } => {
                 for one in received {
                     lives.entry(one.message).or_default().gets.push((event, one, *seconds));
@@ -204,10 +225,11 @@ fn may_follow(
 
 fn counts_and_versions_grow(life: &Life<'_>) -> Result<(), String> {
     for (first, seen, _) in &life.gets {
-        let later = life
-            .gets
-            .iter()
-            .find(|(second, again, _)| second.start > first.end && again.dequeue_count <= seen.dequeue_count);
+        // A queue that messages are moved to counts anew.
+        let later = life.gets.iter().find(|(second, again, _)| {
+            let is_later = second.start > first.end && again.is_moved == seen.is_moved;
+            is_later && again.dequeue_count <= seen.dequeue_count
+        });
         if later.is_some() {
             return Err("was received again without a greater dequeue count".into());
         }
@@ -267,7 +289,7 @@ fn old_receipts_are_rejected(
     Ok(())
 }
 
-/// Messages of this history do not expire, so only a get, an update or a delete makes a receipt invalid.
+/// Only a get, an update or a delete makes a receipt invalid, or what removes the message from its queue.
 fn rejections_have_a_reason(
     life: &Life<'_>,
     events: &[QueueEvent],
@@ -289,19 +311,20 @@ fn rejections_have_a_reason(
         let lost = events
             .iter()
             .filter(|other| matches!(other.act, Act::Get { .. }) && other.outcome == CallOutcome::Unknown);
-        if !gets.chain(changes).chain(lost).any(|other| may_be_between(&other)) {
+        let is_replaced = gets.chain(changes).chain(lost).any(|other| may_be_between(&other));
+        if !is_replaced && !gone::may_be_gone(life, events, event, may_be_between) {
             return Err("was not changed with its newest receipt, and nothing can have replaced it".into());
         }
     }
     Ok(())
 }
 
-/// Messages that were never hidden are received in the order in which they were put.
+/// Messages that were never hidden or moved are received in the order in which they were put.
 fn first_in_first_out(events: &[QueueEvent]) -> Result<(), String> {
     let lives = lives(events);
     for event in events {
         let Act::Get { received, .. } = &event.act else { continue };
-        let fresh = received.iter().filter(|one| one.dequeue_count == 1);
+        let fresh = received.iter().filter(|one| one.dequeue_count == 1 && !one.is_moved);
         let puts: Vec<(u64, &QueueEvent)> =
             fresh.filter_map(|one| Some((one.message, lives.get(&one.message)?.put?))).collect();
         for (index, (first, put)) in puts.iter().enumerate() {

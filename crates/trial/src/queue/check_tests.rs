@@ -10,11 +10,12 @@ fn event(start: u64, end: u64, act: Act) -> QueueEvent {
 }
 
 fn put() -> QueueEvent {
-    event(0, 1, Act::Put { message: M })
+    event(0, 1, Act::Put { message: M, ttl: None })
 }
 
 fn get(start: u64, end: u64, receipt: &str, dequeue_count: u64) -> QueueEvent {
-    let received = Received { message: M, version: 0, receipt: receipt.to_owned(), dequeue_count };
+    let received =
+        Received { message: M, version: 0, receipt: receipt.to_owned(), dequeue_count, is_moved: false };
     event(start, end, Act::Get { seconds: 3, received: vec![received] })
 }
 
@@ -70,7 +71,7 @@ fn deleted_messages_stay_deleted() {
 #[test]
 fn messages_come_from_nowhere_only_by_mistake() {
     breaks("never put", &[get(2, 3, "a", 1)]);
-    breaks("before it was put", &[get(2, 3, "a", 1), event(4, 5, Act::Put { message: M })]);
+    breaks("before it was put", &[get(2, 3, "a", 1), event(4, 5, Act::Put { message: M, ttl: None })]);
 }
 
 #[test]
@@ -124,13 +125,14 @@ fn the_newest_receipt_is_not_rejected() {
 /// Messages that were never hidden come in the order of their puts, if these did not overlap.
 #[test]
 fn messages_are_received_in_the_order_of_their_puts() {
-    let put = |message, start, end| event(start, end, Act::Put { message });
+    let put = |message, start, end| event(start, end, Act::Put { message, ttl: None });
     let get = |counts: [u64; 2]| {
         let received = [2, 1].into_iter().zip(counts).map(|(message, dequeue_count)| Received {
             message,
             version: 0,
             receipt: format!("{message}"),
             dequeue_count,
+            is_moved: false,
         });
         event(10, 11, Act::Get { seconds: 3, received: received.collect() })
     };
@@ -158,4 +160,72 @@ fn a_message_that_was_received_after_a_lost_delete_had_ended_must_exist() {
     let after = [put(), get(2, 3, "a", 1), lost, get(51, 60, "b", 2)];
     assert!(must_exist(&after).contains(&M));
     assert!(must_exist(&[unknown(put()), get(2, 3, "a", 1)]).contains(&M), "it was received, so it was put");
+}
+
+fn clear(start: u64, end: u64) -> QueueEvent {
+    event(start, end, Act::Clear)
+}
+
+fn moving(start: u64, end: u64) -> QueueEvent {
+    event(start, end, Act::Move)
+}
+
+/// A get from the queue that messages are moved to.
+fn get_moved(start: u64, end: u64, receipt: &str, dequeue_count: u64) -> QueueEvent {
+    let mut get = get(start, end, receipt, dequeue_count);
+    if let Act::Get { received, .. } = &mut get.act {
+        received[0].is_moved = true;
+    }
+    get
+}
+
+#[test]
+fn cleared_messages_stay_gone() {
+    breaks("after its queue was cleared", &[put(), clear(2, 3), get(4, 5, "a", 1)]);
+    assert_eq!(check(&[put(), unknown(clear(2, 3)), get(4, 5, "a", 1)]), Ok(()));
+    assert_eq!(check(&[put(), clear(0, 3), get(4, 5, "a", 1)]), Ok(()), "the put may come later");
+    assert_eq!(check(&[put(), clear(2, 5), get(4, 6, "a", 1)]), Ok(()), "the get may come earlier");
+    // The other queue was not cleared.
+    assert_eq!(check(&[put(), moving(2, 3), clear(4, 5), get_moved(6, 7, "a", 1)]), Ok(()));
+    breaks("after its queue was cleared", &[put(), clear(2, 3), moving(4, 5), get_moved(6, 7, "a", 1)]);
+}
+
+#[test]
+fn a_message_that_may_be_cleared_need_not_exist() {
+    for clear in [clear(2, 3), clear(0, 3), unknown(clear(2, 3))] {
+        assert!(must_exist(&[put(), clear.clone()]).is_empty(), "{clear:?}");
+    }
+    let late = event(4, 5, Act::Put { message: M, ttl: None });
+    assert!(must_exist(&[clear(2, 3), late]).contains(&M));
+    assert!(must_exist(&[put(), unknown(clear(2, 3)), get(4, 5, "a", 1)]).contains(&M), "it was not cleared");
+    // A receipt of a cleared message is rejected rightly.
+    assert_eq!(check(&[put(), get(2, 3, "a", 1), clear(4, 5), rejected(delete(6, 7, "a"))]), Ok(()));
+    breaks("nothing can have", &[put(), clear(0, 1), get(2, 3, "a", 1), rejected(delete(6, 7, "a"))]);
+}
+
+#[test]
+fn expired_messages_stay_gone() {
+    let put = || event(0, 1, Act::Put { message: M, ttl: Some(2) });
+    assert_eq!(check(&[put(), get(2900, 2901, "a", 1)]), Ok(()), "times are full seconds");
+    breaks("after it had expired", &[put(), get(3100, 3101, "a", 1)]);
+    assert!(must_exist(&[put()]).is_empty());
+    // A receipt of an expired message is rejected rightly, and so is an update beyond the end of its life.
+    assert_eq!(check(&[put(), get(2, 3, "a", 1), rejected(delete(1900, 1901, "a"))]), Ok(()));
+    assert_eq!(check(&[put(), get(2, 3, "a", 1), rejected(update(4, 5, "a", 3))]), Ok(()));
+    breaks("nothing can have", &[put(), get(2, 3, "a", 1), rejected(delete(4, 5, "a"))]);
+}
+
+#[test]
+fn moved_messages_are_in_one_queue() {
+    let moved = [put(), moving(2, 3), get_moved(4, 5, "a", 1)];
+    assert_eq!(check(&moved), Ok(()));
+    breaks("nothing has moved it", &[put(), get_moved(4, 5, "a", 1)]);
+    breaks("nothing has moved it", &[put(), rejected(moving(2, 3)), get_moved(4, 5, "a", 1)]);
+    breaks("after it had been moved", &[&moved[..], &[get(9000, 9001, "b", 1)]].concat());
+    breaks("two holders", &[put(), get(1, 2, "a", 1), moving(3, 4), get_moved(5, 6, "b", 1)]);
+    // The other queue counts anew.
+    let first = [put(), get(1, 2, "a", 1), moving(5000, 5001), get_moved(5002, 5003, "b", 1)];
+    assert_eq!(check(&first), Ok(()));
+    breaks("dequeue count", &[&first[..], &[get_moved(9000, 9001, "c", 1)]].concat());
+    assert_eq!(check(&[put(), get(1, 2, "a", 1), moving(3, 4), rejected(delete(5, 6, "a"))]), Ok(()));
 }

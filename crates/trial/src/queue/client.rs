@@ -1,5 +1,7 @@
 //! One client of a queue's history: chooses operations, sends them, records the responses.
 
+use std::time::Duration;
+
 use lazuli_probe::{Request, Response};
 use lazuli_server::clock::Stopwatch;
 
@@ -13,6 +15,12 @@ use crate::random::Random;
 const HIDDEN_SECONDS: [u64; 2] = [3, 5];
 /// Maximum messages that a client requests.
 const BATCH_MAX: usize = 8;
+/// How long some messages live: they expire while others are still hidden.
+const LIFE_SECONDS: u64 = 2;
+/// Maximum messages that a client moves at a time.
+const MOVE_MAX: usize = 4;
+/// One of this many clients clears the queue in the middle of its work.
+const CLEARING: usize = 5;
 /// Maximum messages that a client puts; distinguishes the messages of clients.
 const MESSAGES_MAX: u64 = 1_000_000;
 
@@ -34,7 +42,8 @@ pub struct Timing {
 pub struct Client {
     number: usize,
     caller: TrialCaller,
-    queue: String,
+    /// The queue that messages are put into, and the one that they are moved to.
+    queues: [String; 2],
     random: Random,
     timing: Timing,
     put: u64,
@@ -43,18 +52,28 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(number: usize, caller: TrialCaller, queue: String, random: Random, timing: Timing) -> Self {
-        Self { number, caller, queue, random, timing, put: 0, held: Vec::new(), events: Vec::new() }
+    pub fn new(
+        number: usize,
+        caller: TrialCaller,
+        queues: [String; 2],
+        random: Random,
+        timing: Timing,
+    ) -> Self {
+        Self { number, caller, queues, random, timing, put: 0, held: Vec::new(), events: Vec::new() }
     }
 
     /// Does a number of operations; ends early when the server is gone.
     pub async fn run(mut self, operations: usize) -> Result<Vec<QueueEvent>, String> {
-        for _ in 0..operations {
+        for at in 0..operations {
+            let clears = self.number.is_multiple_of(CLEARING) && at == operations / 2;
             let has_response = match self.random.below(20) {
-                0..8 => self.put().await?,
+                _ if clears => self.clear().await?,
+                0..7 => self.put().await?,
+                7 => self.move_some().await?,
                 8..13 => {
                     let count = 1 + self.random.below(BATCH_MAX);
-                    self.get(count).await?
+                    let is_moved = self.random.chance(30);
+                    self.get(count, is_moved).await?
                 }
                 13..16 => self.update().await?,
                 _ => self.delete().await?,
@@ -66,10 +85,17 @@ impl Client {
         Ok(self.events)
     }
 
-    /// Receives messages and deletes them. Returns their numbers.
+    /// The time since the history began.
+    pub fn now(&self) -> Duration {
+        self.timing.watch.elapsed()
+    }
+
+    /// Receives messages from both queues and deletes them. Returns their numbers.
     pub async fn receive_and_delete(&mut self) -> Result<Vec<u64>, String> {
-        if !self.get(32).await? {
-            return Err("a get at the end got no response".into());
+        for is_moved in [false, true] {
+            if !self.get(32, is_moved).await? {
+                return Err("a get at the end got no response".into());
+            }
         }
         let found: Vec<u64> = self.held.iter().map(|held| held.received.message).collect();
         while !self.held.is_empty() {
@@ -88,14 +114,36 @@ impl Client {
     async fn put(&mut self) -> Result<bool, String> {
         self.put += 1;
         let message = self.number as u64 * MESSAGES_MAX + self.put;
-        let request = wire::put(&self.caller, &self.queue, &text(message, 0));
-        let (index, response) = self.send(request, Act::Put { message }).await;
+        let ttl = self.random.chance(20).then_some(LIFE_SECONDS);
+        let (queue, text) = (self.queue(false), text(message, 0));
+        let request = match ttl {
+            Some(seconds) => wire::put_expiring(&self.caller, queue, &text, seconds),
+            None => wire::put(&self.caller, queue, &text),
+        };
+        let (index, response) = self.send(request, Act::Put { message, ttl }).await;
         self.conclude(index, response.as_ref(), 201)
     }
 
-    async fn get(&mut self, count: usize) -> Result<bool, String> {
+    async fn clear(&mut self) -> Result<bool, String> {
+        let request = wire::clear(&self.caller, self.queue(false));
+        let (index, response) = self.send(request, Act::Clear).await;
+        self.conclude(index, response.as_ref(), 204)
+    }
+
+    async fn move_some(&mut self) -> Result<bool, String> {
+        let count = 1 + self.random.below(MOVE_MAX);
+        let request = wire::move_some(&self.caller, self.queue(false), self.queue(true), count);
+        let (index, response) = self.send(request, Act::Move).await;
+        self.conclude(index, response.as_ref(), 200)
+    }
+
+    fn queue(&self, is_moved: bool) -> &str {
+        &self.queues[usize::from(is_moved)]
+    }
+
+    async fn get(&mut self, count: usize, is_moved: bool) -> Result<bool, String> {
         let seconds = *self.random.pick(&HIDDEN_SECONDS);
-        let request = wire::get(&self.caller, &self.queue, count, seconds);
+        let request = wire::get(&self.caller, self.queue(is_moved), count, seconds);
         let (index, response) = self.send(request, Act::Get { seconds, received: Vec::new() }).await;
         let has_response = self.conclude(index, response.as_ref(), 200)?;
         let Some(response) = response.filter(|response| response.status == 200) else {
@@ -109,6 +157,7 @@ impl Client {
                 version,
                 receipt: message.receipt,
                 dequeue_count: message.dequeue_count,
+                is_moved,
             };
             all.push(received.clone());
             self.held.push(Held { id: message.id, received });
@@ -125,7 +174,8 @@ impl Client {
         let Received { message, version, receipt, .. } = held.received.clone();
         let version = version + 1;
         let text = text(message, version);
-        let request = wire::update(&self.caller, &self.queue, &held.id, &receipt, &text, seconds);
+        let queue = self.queue(held.received.is_moved);
+        let request = wire::update(&self.caller, queue, &held.id, &receipt, &text, seconds);
         let act = Act::Update { message, receipt, version, seconds, given: None };
         let (index, response) = self.send(request, act).await;
         let has_response = self.conclude(index, response.as_ref(), 204)?;
@@ -142,8 +192,8 @@ impl Client {
 
     async fn delete(&mut self) -> Result<bool, String> {
         let Some(held) = self.pick() else { return Ok(true) };
-        let Received { message, receipt, .. } = held.received;
-        let request = wire::delete(&self.caller, &self.queue, &held.id, &receipt);
+        let Received { message, receipt, is_moved, .. } = held.received;
+        let request = wire::delete(&self.caller, self.queue(is_moved), &held.id, &receipt);
         let (index, response) = self.send(request, Act::Delete { message, receipt }).await;
         self.conclude(index, response.as_ref(), 204)
     }

@@ -1,12 +1,13 @@
 //! Trials of the Queue service.
 //!
-//! Concurrent clients put, get, update and delete messages of one queue, with kills. Every response is recorded with its
+//! Concurrent clients put, get, update and delete messages of one queue, move some to another, and clear it, with kills. Every response is recorded with its
 //! interval of time, and [`check`] then looks for what must never happen: a message with two holders, an acknowledged
-//! message that is gone, a deleted one that is back, an old receipt that still works, the newest one that does not, or
+//! message that is gone, a deleted, cleared or expired one that is back, a moved one that is in two queues, an old receipt that still works, the newest one that does not, or
 //! messages out of order.
 
 pub mod check;
 mod client;
+mod gone;
 pub mod soak;
 mod wire;
 
@@ -39,6 +40,12 @@ pub struct Seen {
     pub received: usize,
     /// Messages that were deleted.
     pub deleted: usize,
+    /// Messages that were received after they had been moved.
+    pub moved: usize,
+    /// Messages that were put for a few seconds.
+    pub expiring: usize,
+    /// How often the queue was cleared.
+    pub cleared: usize,
     /// Operations whose outcome is unknown.
     pub unknown: usize,
 }
@@ -49,6 +56,9 @@ impl Seen {
         self.put += other.put;
         self.received += other.received;
         self.deleted += other.deleted;
+        self.moved += other.moved;
+        self.expiring += other.expiring;
+        self.cleared += other.cleared;
         self.unknown += other.unknown;
     }
 
@@ -58,6 +68,9 @@ impl Seen {
             Seen { put: 0, .. } | Seen { received: 0, .. } | Seen { deleted: 0, .. } => {
                 Err("no message was put, received and deleted".into())
             }
+            Seen { moved: 0, .. } => Err("no message was moved and received".into()),
+            Seen { expiring: 0, .. } => Err("no message was put that expires".into()),
+            Seen { cleared: 0, .. } => Err("the queue was never cleared".into()),
             Seen { unknown: 0, .. } if shape.kill => Err("no kill ever interrupted an operation".into()),
             _ => Ok(()),
         }
@@ -80,8 +93,10 @@ async fn record(
     shape: HistorySize,
 ) -> Result<Vec<QueueEvent>, String> {
     let mut random = Random::from_seed(seed);
-    let queue = format!("history{seed:x}");
-    wire::create(&mut caller(subject), &queue).await?;
+    let queues = [format!("history{seed:x}"), format!("history{seed:x}-moved")];
+    for queue in &queues {
+        wire::create(&mut caller(subject), queue).await?;
+    }
     let (watch, clock) = (Stopwatch::start(), LogicalClock::default());
     let mut events = Vec::new();
     // After a kill the clients work on the restarted server for a second phase.
@@ -90,7 +105,7 @@ async fn record(
         for number in 0..shape.clients {
             let number = phase * shape.clients + number;
             let timing = Timing { watch, progress: clock.clone() };
-            let client = Client::new(number, caller(subject), queue.clone(), random.fork(), timing);
+            let client = Client::new(number, caller(subject), queues.clone(), random.fork(), timing);
             clients.spawn(client.run(shape.operations));
         }
         let is_killed = shape.kill && phase == 0;
@@ -119,7 +134,7 @@ async fn record(
         events.extend(seen);
     }
     let timing = Timing { watch, progress: clock };
-    let last = Client::new(2 * shape.clients, caller(subject), queue, random.fork(), timing);
+    let last = Client::new(2 * shape.clients, caller(subject), queues, random.fork(), timing);
     drain(last, &mut events).await?;
     Ok(events)
 }
@@ -132,7 +147,7 @@ async fn finish(clients: &mut Clients, events: &mut Vec<QueueEvent>) -> Result<(
     Ok(())
 }
 
-/// Receives and deletes every message that must still exist.
+/// Receives and deletes every message that must still exist, and then those that should have expired.
 async fn drain(mut client: Client, events: &mut Vec<QueueEvent>) -> Result<(), String> {
     let mut left: BTreeSet<u64> = check::must_exist(events);
     let watch = Stopwatch::start();
@@ -148,6 +163,11 @@ async fn drain(mut client: Client, events: &mut Vec<QueueEvent>) -> Result<(), S
             tokio::time::sleep(DRAIN_EVERY).await;
         }
     }
+    let all_expired = gone::all_expired(check::lives(events).into_values());
+    while client.now() <= all_expired {
+        tokio::time::sleep(DRAIN_EVERY).await;
+    }
+    while !client.receive_and_delete().await?.is_empty() {}
     events.extend(client.into_events());
     Ok(())
 }
@@ -161,8 +181,15 @@ fn seen(events: &[QueueEvent]) -> Seen {
     for event in events {
         match (&event.act, event.outcome) {
             (_, CallOutcome::Unknown) => seen.unknown += 1,
-            (Act::Put { .. }, CallOutcome::Done) => seen.put += 1,
-            (Act::Get { received, .. }, CallOutcome::Done) => seen.received += received.len(),
+            (Act::Put { ttl, .. }, CallOutcome::Done) => {
+                seen.put += 1;
+                seen.expiring += usize::from(ttl.is_some());
+            }
+            (Act::Get { received, .. }, CallOutcome::Done) => {
+                seen.received += received.len();
+                seen.moved += received.iter().filter(|one| one.is_moved).count();
+            }
+            (Act::Clear, CallOutcome::Done) => seen.cleared += 1,
             (Act::Delete { .. }, CallOutcome::Done) => seen.deleted += 1,
             _ => {}
         }

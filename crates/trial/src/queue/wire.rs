@@ -32,6 +32,21 @@ pub fn put(caller: &TrialCaller, queue: &str, text: &str) -> Request {
     with_text(caller.request("POST", &format!("/{queue}/messages")), text)
 }
 
+/// Puts a message that expires after a number of seconds.
+pub fn put_expiring(caller: &TrialCaller, queue: &str, text: &str, seconds: u64) -> Request {
+    with_text(caller.request("POST", &format!("/{queue}/messages?messagettl={seconds}")), text)
+}
+
+/// Deletes all messages.
+pub fn clear(caller: &TrialCaller, queue: &str) -> Request {
+    caller.request("DELETE", &format!("/{queue}/messages"))
+}
+
+/// Moves up to `count` visible messages to the back of another queue.
+pub fn move_some(caller: &TrialCaller, queue: &str, to: &str, count: usize) -> Request {
+    caller.request("PUT", &format!("/{queue}/messages?comp=move&to={to}&numofmessages={count}"))
+}
+
 /// Gets up to `count` messages and hides them for a number of seconds.
 pub fn get(caller: &TrialCaller, queue: &str, count: usize, seconds: u64) -> Request {
     let path = format!("/{queue}/messages?numofmessages={count}&visibilitytimeout={seconds}");

@@ -2,19 +2,24 @@
 
 mod append;
 mod block;
+mod kept;
 mod page;
 mod tagged;
+mod tiered;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use lazuli_model::Service;
 use lazuli_probe::{Request, Response};
 
 use super::record::block::BLOBS;
-use super::record::{AppendCall, BlobCall, BlobCondition, BlockCall, Output, PageCall, TagCall};
+use super::record::{
+    AppendCall, BlobCall, BlobCondition, BlockCall, Keeping, KeptCall, Output, PageCall, TagCall, TierCall,
+};
 use crate::caller::TrialCaller;
 use crate::linear::{self, HistoryEvent, HistoryOperation as _, LogicalClock, Recorder};
 use crate::random::Random;
+use kept::PastEntry;
 
 /// Maximum changes of a client; distinguishes the changes of clients.
 const CHANGES_MAX: u32 = 1_000_000;
@@ -29,6 +34,8 @@ pub(crate) struct Chooser {
     known: HashMap<usize, (u32, String)>,
     /// The length of the append blob that it last saw.
     length: u64,
+    /// The versions and snapshots that it knows, by the change that has left each behind, in the order of [`Keeping::ALL`].
+    past: [BTreeMap<u32, PastEntry>; 2],
 }
 
 /// A client of a history.
@@ -72,19 +79,25 @@ impl Client {
 impl Chooser {
     /// Chooses for the client of this number, which works in this container.
     pub(crate) fn new(container: String, number: usize, random: Random) -> Self {
-        Self { container, number, random, changes: 0, known: HashMap::new(), length: 0 }
+        let past = [BTreeMap::new(), BTreeMap::new()];
+        Self { container, number, random, changes: 0, known: HashMap::new(), length: 0, past }
     }
 
     fn choose(&mut self) -> BlobCall {
-        if self.random.chance(35) { BlobCall::Block(self.choose_block()) } else { self.choose_special() }
+        if self.random.chance(25) { BlobCall::Block(self.choose_block()) } else { self.choose_special() }
     }
 
     /// Something that is not about a plain block blob.
     pub(crate) fn choose_special(&mut self) -> BlobCall {
-        match self.random.below(13) {
+        match self.random.below(19) {
             0..5 => BlobCall::Append(self.choose_append()),
             5..9 => BlobCall::Page(self.choose_page()),
-            _ => BlobCall::Tag(self.choose_tag()),
+            9..13 => BlobCall::Tag(self.choose_tag()),
+            13..17 => {
+                let keeping = *self.random.pick(&Keeping::ALL);
+                BlobCall::Kept(keeping, self.choose_kept(keeping))
+            }
+            _ => BlobCall::Tier(self.choose_tier()),
         }
     }
 
@@ -119,6 +132,8 @@ impl Chooser {
             BlobCall::Append(call) => self.append_request(caller, call, object),
             BlobCall::Page(call) => self.page_request(caller, call, object),
             BlobCall::Tag(call) => self.tag_request(caller, call, object),
+            BlobCall::Kept(keeping, call) => self.kept_request(caller, *keeping, call),
+            BlobCall::Tier(call) => self.tier_request(caller, call),
         }
     }
 
@@ -130,6 +145,8 @@ impl Chooser {
             BlobCall::Append(call) => self.append_output(call, object, response)?,
             BlobCall::Page(call) => self.page_output(call, object, response)?,
             BlobCall::Tag(call) => self.tag_output(call, object, response)?,
+            BlobCall::Kept(keeping, call) => self.kept_output(*keeping, call, response)?,
+            BlobCall::Tier(call) => self.tier_output(call, response)?,
         };
         output
             .ok_or_else(|| format!("{operation:?} got the response {} {}", response.status, response.text()))
@@ -169,7 +186,12 @@ pub(crate) fn special_reads() -> impl Iterator<Item = BlobCall> {
     let pages = [PageCall::Get, PageCall::Ranges, PageCall::Sequence].map(BlobCall::Page);
     let finds = (0..tagged::TAGS).map(|tag| TagCall::Find { tag });
     let tags = [TagCall::Get { tag: None }, TagCall::GetTag].into_iter().chain(finds).map(BlobCall::Tag);
-    [BlobCall::Append(AppendCall::Get)].into_iter().chain(pages).chain(tags)
+    // A list also tells which versions and snapshots there are.
+    let kept = Keeping::ALL
+        .into_iter()
+        .flat_map(|keeping| [KeptCall::List, KeptCall::Get].map(|call| BlobCall::Kept(keeping, call)));
+    let tiers = [TierCall::GetTier, TierCall::Get].map(BlobCall::Tier);
+    [BlobCall::Append(AppendCall::Get)].into_iter().chain(pages).chain(tags).chain(kept).chain(tiers)
 }
 
 /// The response to a change that returns nothing of interest; `None` if it is a strange one.
@@ -202,6 +224,11 @@ impl linear::HistoryClient<BlobCall> for Client {
         for read in blocks.chain(special_reads()) {
             if !self.perform(read).await? {
                 return Err("a read at the end got no response".into());
+            }
+        }
+        for read in self.chooser.past_reads() {
+            if !self.perform(read).await? {
+                return Err("a read of a version or snapshot at the end got no response".into());
             }
         }
         Ok(self.events)

@@ -5,21 +5,29 @@
 
 pub mod append;
 pub mod block;
+pub mod kept;
+#[cfg(test)]
+mod kept_tests;
 pub mod page;
 pub mod tagged;
 #[cfg(test)]
 mod tests;
+pub mod tiered;
 
 pub use append::{AppendCall, AppendView};
 pub use block::BlockCall;
+pub use kept::{Keeping, KeptCall, KeptState};
 pub use page::{PageCall, PagesView};
 pub use tagged::TagCall;
+pub use tiered::TierCall;
 
 use crate::linear;
 use append::AppendBlob;
 use block::Blob;
+use kept::KeptBlob;
 use page::PageBlob;
 use tagged::TaggedBlob;
+use tiered::TieredBlob;
 
 /// The state that a blob must have for a write to be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +60,10 @@ pub enum BlobCall {
     Page(PageCall),
     /// Of the blob with tags.
     Tag(TagCall),
+    /// Of the blob in the account that keeps this.
+    Kept(Keeping, KeptCall),
+    /// Of the blob that moves between tiers.
+    Tier(TierCall),
 }
 
 /// What a client sees.
@@ -82,6 +94,10 @@ pub enum Output {
     Tag(Option<Option<u32>>),
     /// Was it among the results of the search?
     Found(bool),
+    /// What is kept of the blob, in the order of the listing.
+    Kept(Vec<(u32, KeptState)>),
+    /// The blob with its tier.
+    Tier(Option<TieredBlob>),
 }
 
 /// A blob. A history is searched for each blob separately, so at most one of these is in use.
@@ -91,6 +107,9 @@ pub struct BlobModel {
     append: Option<AppendBlob>,
     page: Option<PageBlob>,
     tagged: Option<TaggedBlob>,
+    /// In the order of [`Keeping::ALL`].
+    kept: [KeptBlob; 2],
+    tiered: Option<TieredBlob>,
 }
 
 impl BlobCall {
@@ -103,6 +122,10 @@ impl BlobCall {
             BlobCall::Tag(call) => {
                 matches!(call, TagCall::Get { .. } | TagCall::GetTag | TagCall::Find { .. })
             }
+            BlobCall::Kept(_, call) => {
+                matches!(call, KeptCall::Get | KeptCall::GetPast { .. } | KeptCall::List)
+            }
+            BlobCall::Tier(call) => matches!(call, TierCall::Get | TierCall::GetTier),
         }
     }
 }
@@ -117,6 +140,8 @@ impl linear::HistoryOperation for BlobCall {
             BlobCall::Append(_) => block::BLOBS,
             BlobCall::Page(_) => block::BLOBS + 1,
             BlobCall::Tag(_) => block::BLOBS + 2,
+            BlobCall::Kept(keeping, _) => keeping.object(),
+            BlobCall::Tier(_) => tiered::OBJECT,
         }
     }
 
@@ -131,6 +156,8 @@ impl linear::HistoryOperation for BlobCall {
             BlobCall::Append(call) => call.apply(&mut next.append),
             BlobCall::Page(call) => call.apply(&mut next.page),
             BlobCall::Tag(call) => call.apply(&mut next.tagged),
+            BlobCall::Kept(keeping, call) => call.apply(*keeping, &mut next.kept[*keeping as usize]),
+            BlobCall::Tier(call) => call.apply(&mut next.tiered),
         };
         (next, output)
     }

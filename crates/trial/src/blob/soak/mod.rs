@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use lazuli_model::Service;
 use lazuli_probe::{Request, Response};
 
+use super::{is_prepared, preparations};
 use crate::random::Random;
 use crate::soak::{Link, Shared};
 use model::{Change, Known, SoakBlob};
@@ -21,7 +22,7 @@ const SMALL_BYTES_MAX: u64 = 20_000;
 const LARGE_BYTES: u64 = 300_000;
 /// Steps of a blob that are remembered.
 const STEPS_MAX: usize = 12;
-/// Share of the requests that are about append blobs, page blobs and tags.
+/// Share of the requests that are about append blobs, page blobs, tags, versions, deleted blobs and tiers.
 const SPECIAL_PERCENT: usize = 35;
 /// Bytes of a block.
 const BLOCK_BYTES: usize = 64 * 1024;
@@ -85,12 +86,14 @@ impl Worker {
     }
 
     async fn create(&mut self) -> Result<bool, String> {
-        let request = self.link.caller.request("PUT", &format!("/{}?restype=container", self.container));
-        match self.link.send(request).await? {
-            None => Ok(false),
-            Some(response) if matches!(response.status, 201 | 409) => Ok(true),
-            Some(response) => Err(format!("the container was not created: {}", response.text())),
+        for request in preparations(&self.link.caller, &self.container) {
+            match self.link.send(request).await? {
+                None => return Ok(false),
+                Some(response) if is_prepared(&response) => {}
+                Some(response) => return Err(format!("the container was not created: {}", response.text())),
+            }
         }
+        Ok(true)
     }
 
     async fn put(&mut self, blob: usize) -> Result<(), String> {

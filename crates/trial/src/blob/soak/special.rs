@@ -1,5 +1,5 @@
-//! The append blob, the page blob and the blob with a tag of a worker: every response is the one that the model of the histories
-//! gives.
+//! The blobs of a worker that are not plain block blobs: append and page blob, with a tag, with versions, deleted ones, in tiers.
+//! Every response is the one that the model of the histories gives.
 
 use lazuli_probe::Request;
 
