@@ -23,6 +23,7 @@ mod sweep;
 mod table;
 pub mod usage;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -75,6 +76,8 @@ pub struct Services {
     options: Options,
     /// The change of a shared engine up to which the caches are known to be current.
     known: Mutex<Option<u64>>,
+    /// Other processes use the engine, too. Every request reads it, so it is apart from what a lock guards.
+    is_shared: AtomicBool,
 }
 
 impl Services {
@@ -85,7 +88,16 @@ impl Services {
         let catalog = Arc::new(catalog);
         let properties = Arc::new(PropertyStore::new(engine.clone()));
         let queues = Arc::new(queue::QueueState::new(&options));
-        Self { engine, catalog, properties, usage, queues, options, known: Mutex::default() }
+        Self {
+            engine,
+            catalog,
+            properties,
+            usage,
+            queues,
+            options,
+            known: Mutex::default(),
+            is_shared: AtomicBool::new(false),
+        }
     }
 
     /// Must be called before a request is processed: drops cached data that another process has changed since. Returns
@@ -97,13 +109,14 @@ impl Services {
             self.catalog.forget_all();
             self.properties.forget_all();
             *known = Some(state.changes);
+            self.is_shared.store(true, Ordering::Relaxed);
         }
         Ok(Some(state))
     }
 
     /// Do other processes use the engine, too?
     fn is_shared(&self) -> bool {
-        self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_some()
+        self.is_shared.load(Ordering::Relaxed)
     }
 
     /// Has a shared engine failed over to another server since? Then that server may not know cached data yet.

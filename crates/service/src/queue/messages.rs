@@ -7,15 +7,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lazuli_engine::{Applied, Change, Condition, Reason, Row, Scan, TableId, Verdict, Write};
+use lazuli_engine::{Applied, Change, Condition, Row, Scan, TableId, Verdict, Write};
 use lazuli_model::ErrorCode;
 use lazuli_model::queue::operation::MessageTarget;
 use lazuli_model::queue::{Dequeued, Message, Outcome, QueueName};
 use lazuli_model::time::TICKS_PER_SECOND;
 
+use super::deletes::{Deleter, JointDeletion, MessageDeletion};
 use super::puts::{NewMessage, Putter};
 use super::record::{MessageRecord, PARTITION, corrupt, message_key, parse_key, visible};
-use super::update::{Removal, count};
 use super::window::{Reading, Window};
 use crate::usage::QueueCounts;
 use crate::{ATTEMPTS_MAX, Result, Services};
@@ -38,15 +38,16 @@ impl Services {
         ttl: Option<u32>,
     ) -> Result<Outcome> {
         let live = self.find_queue(home, queue).await?;
-        let putter = Putter {
+        let window = self.window(live.record.id).await?;
+        let putter = || Putter {
             engine: self.engine.clone(),
             queues: self.queues.clone(),
             queue: live.record.id,
-            window: self.window(live.record.id).await?,
+            window: window.clone(),
         };
         let record = MessageRecord::new(text);
-        let enqueued =
-            putter.put(NewMessage { record, delay: ticks(visibility), ttl: ttl.map(ticks) }).await?;
+        let message = NewMessage { record, delay: ticks(visibility), ttl: ttl.map(ticks) };
+        let enqueued = window.puts.commit(message, putter).await?;
         self.usage.handled(live.slot, QueueCounts { put: 1, ..QueueCounts::default() });
         Ok(Outcome::MessagePut(enqueued))
     }
@@ -199,29 +200,20 @@ impl Services {
     /// QU-03: only the receipt of the present state is accepted.
     pub(super) async fn delete_message(&self, home: &str, target: &MessageTarget) -> Result<Outcome> {
         let live = self.find_queue(home, &target.queue).await?;
-        self.window(live.record.id).await?;
-        let sequence = target.receipt.sequence;
-        let now = self.queues.tickets.now();
-        let removal = Removal { id: target.id, nonce: target.receipt.nonce, now };
-        let writes = vec![
-            Write {
-                row: message_key(target.receipt.next_visible.ticks(), sequence).into(),
-                condition: Condition::Exists,
-                change: Change::Update(Arc::new(removal)),
-            },
-            count(sequence, -1),
-        ];
-        match self.engine.apply(live.record.id, PARTITION, writes).await? {
-            Applied::Done { version, .. } => {
-                self.queues.tickets.observe(version);
-                self.usage.handled(live.slot, QueueCounts { deleted: 1, ..QueueCounts::default() });
-                Ok(Outcome::MessageDeleted)
-            }
-            Applied::Rejected { reason: Reason::Missing | Reason::Rejected(_), .. } => {
-                Err(ErrorCode::MessageNotFound.into())
-            }
-            Applied::Rejected { .. } => Err(lazuli_engine::Error::Conflict.into()),
+        let queue = live.record.id;
+        let window = self.window(queue).await?;
+        let deleter = || Deleter {
+            engine: self.engine.clone(),
+            queues: self.queues.clone(),
+            queue,
+            window: window.clone(),
+        };
+        let deletion = MessageDeletion::of(target);
+        if window.deletes.commit(deletion, deleter).await? == JointDeletion::Undecided {
+            self.queues.delete(&*self.engine, queue, deletion).await?;
         }
+        self.usage.handled(live.slot, QueueCounts { deleted: 1, ..QueueCounts::default() });
+        Ok(Outcome::MessageDeleted)
     }
 
     /// Applies changes that were made at a time of the queue; `false` if another change was faster and nothing was

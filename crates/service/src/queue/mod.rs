@@ -1,6 +1,8 @@
 //! The Queue service: the operations on queues and their messages.
 
+mod deletes;
 mod expire;
+mod line;
 mod messages;
 mod puts;
 mod queues;
@@ -10,7 +12,8 @@ mod transfer;
 mod update;
 mod window;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lazuli_engine::{Applied, Engine, TableId, Version, Write};
@@ -39,20 +42,20 @@ pub struct QueueState {
     pub windows: Windows,
     /// Times, numbers and secrets for messages.
     pub tickets: Tickets,
-    /// When the time of the engine was last read.
-    learnt: Mutex<Option<Duration>>,
+    /// When the time of the engine was last read: nanoseconds plus one, or 0 before the first time.
+    learnt: AtomicU64,
 }
 
 impl QueueState {
     /// The state of a process that has just started.
     pub fn new(options: &Options) -> Self {
-        Self { windows: Windows::default(), tickets: Tickets::new(options), learnt: Mutex::default() }
+        Self { windows: Windows::default(), tickets: Tickets::new(options), learnt: AtomicU64::new(0) }
     }
 
     /// Reads the time of the engine: at first use, and then periodically if other processes use it. The clock may have
     /// been set back since the last start, or that of another front end may be ahead.
     async fn learn_time(&self, engine: &dyn Engine, elapsed: Duration, is_shared: bool) -> Result<()> {
-        let last = *self.learnt.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let last = self.learnt.load(Ordering::Acquire).checked_sub(1).map(Duration::from_nanos);
         let is_known = last.is_some_and(|last| !is_shared || elapsed.saturating_sub(last) < LEARN_EVERY);
         if is_known {
             return Ok(());
@@ -61,7 +64,8 @@ impl QueueState {
         if let Applied::Done { version, .. } = engine.apply(TableId::SYSTEM, "", Vec::new()).await? {
             self.tickets.observe(version);
         }
-        *self.learnt.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(elapsed);
+        let elapsed = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        self.learnt.store(elapsed.saturating_add(1), Ordering::Release);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use lazuli_engine::{Change, Condition, Next, Rejected, Update, Version, Write};
 use lazuli_model::Guid;
 
-use super::record::{MessageRecord, TIME, counter_key, decode_count, decode_time, encode_count, encode_time};
+use super::record::{MessageHead, TIME, counter_key, decode_count, decode_time, encode_count, encode_time};
 
 /// Adds to the counter of the messages with this sequence number.
 pub fn count(sequence: u64, by: i64) -> Write {
@@ -38,6 +38,7 @@ impl Update for Raise {
 }
 
 /// Removes a message if the receipt is that of its present state.
+#[derive(Clone, Copy)]
 pub struct Removal {
     pub id: Guid,
     pub nonce: u64,
@@ -46,8 +47,8 @@ pub struct Removal {
 
 impl Update for Removal {
     fn next(&self, current: Option<&Bytes>, _version: Version) -> Result<Next, Rejected> {
-        let record = current.and_then(|bytes| MessageRecord::decode(bytes).ok()).ok_or(Rejected(0))?;
-        let matches = record.id == self.id && record.nonce == self.nonce && record.expires > self.now;
+        let head = current.and_then(|bytes| MessageHead::decode(bytes).ok()).ok_or(Rejected(0))?;
+        let matches = head.id == self.id && head.nonce == self.nonce && head.expires > self.now;
         if matches { Ok(Next::Delete) } else { Err(Rejected(0)) }
     }
 }

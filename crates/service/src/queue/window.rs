@@ -19,7 +19,9 @@ use std::time::Duration;
 use lazuli_engine::{Engine, Page, Row, Scan, TableId, Verdict, Version};
 use lazuli_model::time::TICKS_PER_SECOND;
 
-use super::puts::PutLine;
+use super::deletes::Deleter;
+use super::line::ChangeLine;
+use super::puts::Putter;
 use super::record::{self, MessageRecord, message_key};
 use crate::Result;
 
@@ -72,8 +74,10 @@ pub struct Window {
     expired: AtomicU64,
     /// The time of the queue was read: see [`record::TIME`].
     pub has_time: tokio::sync::OnceCell<()>,
-    /// Messages that wait for their commit.
-    pub puts: PutLine,
+    /// Messages that wait for the commit that puts them.
+    pub puts: ChangeLine<Putter>,
+    /// Messages that wait for the commit that deletes them.
+    pub deletes: ChangeLine<Deleter>,
 }
 
 #[derive(Default)]

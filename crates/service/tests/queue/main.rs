@@ -5,7 +5,7 @@
 //! | rights | `access.rs` |
 //! | clocks that jump, restarts | `time.rs` |
 //! | several front ends on one engine | `shared.rs` |
-//! | puts that share a commit | `together.rs` |
+//! | puts and deletes that share a commit | `together.rs` |
 //! | expired messages | `expiry.rs` |
 //! | the cost of the number of messages | `counting.rs` |
 //! | moving messages, with crashes | `moving.rs` |

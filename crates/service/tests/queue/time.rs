@@ -1,6 +1,6 @@
 //! Clocks that jump, and restarts.
 
-use crate::world::{SECOND, World, texts};
+use crate::world::{JOBS, SECOND, World, texts};
 
 const HOUR: u64 = 3600 * SECOND;
 
@@ -60,6 +60,17 @@ async fn a_jump_forward_leaves_one_holder() {
     assert!(world.update(first[0].message.id, first[0].receipt, 1, None).await.is_err());
     world.delete(second[0].message.id, second[0].receipt).await.unwrap();
     assert_eq!(world.count("jobs").await, 0);
+}
+
+/// The clock is set forward to make up for time in which the machine was suspended. The monotonic clock does not count that
+/// time, but a message that was due in it must not be late.
+#[tokio::test]
+async fn time_in_which_the_machine_was_suspended_counts() {
+    let world = World::with_queue().await;
+    world.put_into(JOBS, "due", 600, None).await;
+    world.put_into(JOBS, "brief", 0, Some(600)).await;
+    world.time.set_forward(HOUR);
+    assert_eq!(texts(&world.get(2, 30).await), ["due"], "the other has expired");
 }
 
 /// QU-02: the time of next visibility is the time of the dequeue and the timeout.
