@@ -239,6 +239,11 @@ pub fn cells(name: &str, generation: Generation, first: u32, last: u32) -> KeyRa
     range
 }
 
+/// The rows of a blob that describe it: the head, snapshots and versions, and events.
+pub fn states(name: &str) -> KeyRange {
+    rows_between(name, HEAD, CONTENT)
+}
+
 /// All rows of a blob but its pages, of which there can be very many.
 pub fn without_cells(name: &str) -> KeyRange {
     rows_between(name, HEAD, CELLS)

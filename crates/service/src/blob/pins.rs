@@ -3,6 +3,9 @@
 //! A reader pins the blob, reads its head, and swaps the pin for one of the generation that the head names. The sweep first
 //! makes a generation unnameable and looks at the pins afterwards. So either the reader no longer finds the generation, or
 //! the sweep finds a pin.
+//!
+//! Pins are numbered in the order in which they are taken. A pin of a blob that was taken after a generation had become
+//! unnameable does not count: otherwise a blob that is read all the time would never be reclaimed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,44 +19,80 @@ type Key = (TableId, Arc<str>, Option<Generation>);
 
 /// All pins of this process.
 #[derive(Clone, Debug, Default)]
-pub struct Pins(Arc<Mutex<NameMap<Key, usize>>>);
+pub struct Pins(Arc<Mutex<Taken>>);
+
+#[derive(Debug, Default)]
+struct Taken {
+    /// The numbers of the pins of each content, in ascending order.
+    pins: NameMap<Key, Vec<u64>>,
+    /// The number of the latest pin.
+    last: u64,
+}
 
 impl Pins {
     /// Keeps every generation of a blob, for as long as its head is being read.
     pub fn blob(&self, table: TableId, name: &Arc<str>) -> Pin {
-        self.pin((table, name.clone(), None))
+        self.pin((table, name.clone(), None), None)
     }
 
     /// Keeps one generation.
     pub fn generation(&self, table: TableId, name: &Arc<str>, generation: Generation) -> Pin {
-        self.pin((table, name.clone(), Some(generation)))
+        self.pin((table, name.clone(), Some(generation)), None)
+    }
+
+    /// The number of the latest pin.
+    pub fn last(&self) -> u64 {
+        self.lock().last
     }
 
     /// Is the generation in use?
     pub fn has(&self, table: TableId, name: &str, generation: Generation) -> bool {
-        let pins = self.lock();
-        // Most of the time nothing is pinned at all.
-        !pins.is_empty()
-            && [None, Some(generation)].into_iter().any(|at| pins.contains_key(&(table, name.into(), at)))
+        self.has_up_to(u64::MAX, table, name, generation)
     }
 
-    /// Is a change of the blob in progress, or is its head being read?
+    /// Is the generation in use, if no pin of the whole blob after the number `last` can find it?
+    pub fn has_up_to(&self, last: u64, table: TableId, name: &str, generation: Generation) -> bool {
+        let taken = self.lock();
+        // Most of the time nothing is pinned at all.
+        !taken.pins.is_empty()
+            && (taken.pins.contains_key(&(table, name.into(), Some(generation)))
+                || taken
+                    .pins
+                    .get(&(table, name.into(), None))
+                    .and_then(|numbers| numbers.first())
+                    .is_some_and(|first| *first <= last))
+    }
+
+    /// Is this one generation being written, or its content read? Says nothing about those who may be about to find it.
+    pub fn has_generation(&self, table: TableId, name: &str, generation: Generation) -> bool {
+        self.has_up_to(0, table, name, generation)
+    }
+
+    /// Is a change of the blob under way, or is its head being read?
     pub fn has_blob(&self, table: TableId, name: &str) -> bool {
-        let pins = self.lock();
-        !pins.is_empty() && pins.contains_key(&(table, name.into(), None))
+        let taken = self.lock();
+        !taken.pins.is_empty() && taken.pins.contains_key(&(table, name.into(), None))
     }
 
     /// Is any content of this table in use?
     pub fn has_table(&self, table: TableId) -> bool {
-        self.lock().keys().any(|(pinned, ..)| *pinned == table)
+        self.lock().pins.keys().any(|(pinned, ..)| *pinned == table)
     }
 
-    fn pin(&self, key: Key) -> Pin {
-        *self.lock().entry(key.clone()).or_default() += 1;
-        Pin { pins: self.clone(), key }
+    /// With a new number, or with that of another pin.
+    fn pin(&self, key: Key, number: Option<u64>) -> Pin {
+        let mut taken = self.lock();
+        let number = number.unwrap_or_else(|| {
+            taken.last += 1;
+            taken.last
+        });
+        let numbers = taken.pins.entry(key.clone()).or_default();
+        let place = numbers.partition_point(|other| *other <= number);
+        numbers.insert(place, number);
+        Pin { pins: self.clone(), key, number }
     }
 
-    fn lock(&self) -> MutexGuard<'_, NameMap<Key, usize>> {
+    fn lock(&self) -> MutexGuard<'_, Taken> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -64,22 +103,30 @@ impl Pins {
 pub struct Pin {
     pins: Pins,
     key: Key,
+    number: u64,
 }
 
 impl Pin {
     /// Narrows a pin of a blob to one generation, without a gap.
     pub fn narrow(self, generation: Generation) -> Pin {
-        self.pins.pin((self.key.0, self.key.1.clone(), Some(generation)))
+        self.pins.pin((self.key.0, self.key.1.clone(), Some(generation)), Some(self.number))
+    }
+
+    /// Another pin of the same content, as old as this one.
+    pub fn again(&self) -> Pin {
+        self.pins.pin(self.key.clone(), Some(self.number))
     }
 }
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        let mut pins = self.pins.lock();
-        if let Some(count) = pins.get_mut(&self.key) {
-            *count -= 1;
-            if *count == 0 {
-                pins.remove(&self.key);
+        let mut taken = self.pins.lock();
+        if let Some(numbers) = taken.pins.get_mut(&self.key) {
+            if let Ok(place) = numbers.binary_search(&self.number) {
+                numbers.remove(place);
+            }
+            if numbers.is_empty() {
+                taken.pins.remove(&self.key);
             }
         }
     }
@@ -104,5 +151,26 @@ mod tests {
         assert!(pins.has(table, "b", one));
         drop(again);
         assert!(!pins.has(table, "b", one) && !pins.has_table(table));
+    }
+
+    #[test]
+    fn pins_of_a_blob_after_a_number_do_not_count() {
+        let pins = Pins::default();
+        let (table, one, two) = (TableId(7), Generation(1), Generation(2));
+        let name = Arc::from("b");
+        let early = pins.blob(table, &name);
+        let last = pins.last();
+        let late = pins.blob(table, &name);
+        let is_pinned = |generation| pins.has_up_to(last, table, "b", generation);
+        assert!(is_pinned(one) && !pins.has_generation(table, "b", one));
+        let again = early.again();
+        drop(early);
+        assert!(is_pinned(one), "the second one is as old");
+        drop(again);
+        assert!(!is_pinned(one) && pins.has(table, "b", one));
+        let late = late.narrow(one);
+        assert!(is_pinned(one) && !is_pinned(two) && pins.has_generation(table, "b", one));
+        drop(late);
+        assert!(!is_pinned(one) && !pins.has_table(table));
     }
 }

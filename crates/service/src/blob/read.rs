@@ -109,8 +109,8 @@ impl Core {
                 return Err(ErrorCode::OutOfRangeInput.into());
             }
             // The range is small. Reading it twice takes no memory.
-            let pin = self.pins.blob(at.tables.blobs, &at.name);
-            let mut reader = BlobReader::new(self, &at, revision.content.clone(), pin, offset, length);
+            let second = pin.again();
+            let mut reader = BlobReader::new(self, &at, revision.content.clone(), second, offset, length);
             while let Some(bytes) = reader.next().await? {
                 fold.update(&bytes);
             }

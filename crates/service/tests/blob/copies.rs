@@ -2,11 +2,12 @@
 //! failures of the engine at every call.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use lazuli_engine::content::MemoryContent;
 use lazuli_engine::memory::Memory;
+use lazuli_engine::{Engine, EngineFuture, Error, Layer, Row, TableId};
 use lazuli_model::blob::copy::{CopySource, CopyStatus};
 use lazuli_model::blob::lease::LeaseDuration;
 use lazuli_model::blob::operation::{BlobAction, PutFromUrl, Revision};
@@ -376,4 +377,50 @@ async fn aborting_a_copy_needs_the_id_of_an_infinite_lease() {
     // The lease outlives the copy.
     assert_eq!(world.put("copy", "new").await, Err(ErrorCode::LeaseIdMissing));
     world.put_if("copy", Bytes::from("new"), Some(A), Conditions::default()).await.unwrap();
+}
+
+/// An engine in which the segments of blobs are damaged from some time on.
+struct Damaged {
+    below: Memory,
+    is_damaged: AtomicBool,
+}
+
+impl Layer for Damaged {
+    fn below(&self) -> &dyn Engine {
+        &self.below
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        rows: &'a [&'a str],
+    ) -> EngineFuture<'a, Vec<Option<Row>>> {
+        if self.is_damaged.load(Ordering::SeqCst) && rows.iter().any(|row| row.starts_with("x/")) {
+            return Box::pin(std::future::ready(Err(Error::Corrupt("as the test wants it".into()))));
+        }
+        self.below.get(table, partition, rows)
+    }
+}
+
+/// A copy of a damaged source was tried again and again, and the destination answered 409 for ever.
+#[tokio::test]
+async fn a_copy_of_a_damaged_source_fails() {
+    let ticks = Arc::new(AtomicU64::new(START_TICKS));
+    let engine = Arc::new(Damaged { below: Memory::new(clock(&ticks)), is_damaged: AtomicBool::new(false) });
+    let features = Features { copy_at_once_max: Some(50), ..Features::default() };
+    let memory = MemoryContent::default();
+    let world = World::over_with(engine.clone(), memory, ticks, 20, None, Arc::default(), features);
+    world.create_container(CONTAINER).await.unwrap();
+    for n in 0..3 {
+        world.stage("blocks", &n.to_string(), bytes_of(n, 100)).await.unwrap();
+    }
+    world.commit("blocks", &["0", "1", "2"]).await.unwrap();
+    begin(&world, "blocks", "copy", None).await;
+    engine.is_damaged.store(true, Ordering::SeqCst);
+    let mut copies = world.blobs.copies();
+    while copies.round().await.unwrap() {}
+    let (copied, why) = status(&world, "copy").await;
+    assert_eq!((copied, why.as_deref()), (CopyStatus::Failed, Some("500 InternalError")));
+    world.put("copy", "other").await.unwrap();
 }

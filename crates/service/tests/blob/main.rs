@@ -24,6 +24,7 @@
 //! | the time of the last access | `access_time.rs` |
 //! | sweeps that meet changes half way | `sweeps.rs` |
 //! | what sweeps of many generations cost | `garbage.rs` |
+//! | sweeps of blobs that are in use all the time | `busy.rs` |
 //! | crashes and failures at every call of the stores | `crash.rs`, `crash_kinds.rs` |
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails its test")]
@@ -35,6 +36,7 @@ mod appends;
 mod between;
 mod blobs;
 mod block_uploads;
+mod busy;
 mod conditions;
 mod content;
 mod copies;

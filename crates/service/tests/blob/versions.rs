@@ -324,3 +324,22 @@ async fn a_change_of_a_version_that_is_replaced_meanwhile_hits_that_version() {
         assert!(two.world.find("k='v'").await.is_empty(), "{action:?} {n}");
     }
 }
+
+/// A promotion failed with 503 when the version that it names was the blob itself and was replaced meanwhile.
+#[tokio::test]
+async fn a_promotion_of_a_version_that_is_replaced_meanwhile_copies_that_version() {
+    let mut has_met = 0;
+    for (deletes, n) in [false, true].into_iter().flat_map(|deletes| (1..=6).map(move |n| (deletes, n))) {
+        let (two, version) = two_with_a_version().await;
+        let change = |other: std::sync::Arc<World>| async move {
+            if deletes { other.on("a", DELETE).await } else { other.put("a", bytes_of(2, 100)).await }
+        };
+        let promotion = two.world.run_local(blob("a", copy_from(version)));
+        let (promoted, changed) = two.run(n, change, promotion).await;
+        assert!(promoted.is_ok(), "{deletes} {n} {promoted:?}");
+        has_met += u32::from(changed.is_some());
+        assert_eq!(two.world.read("a").await.unwrap(), bytes_of(1, 100), "{deletes} {n}");
+        assert_eq!(two.world.read_of("a", Revision::Version(version)).await.unwrap(), bytes_of(1, 100));
+    }
+    assert!(has_met >= 6, "{has_met}");
+}

@@ -11,15 +11,15 @@ use lazuli_model::{ErrorCode, Failure, Guid, OperationKind};
 
 use super::{Opened, Style, Supply, unmet_by_target, unsupplied};
 use crate::access::blob::AuthorizedSource;
-use crate::blob::commit::demand;
+use crate::blob::commit::{demand, is_conflict};
 use crate::blob::core::{At, Core};
 use crate::blob::guard::{Guard, not_archived, of_kind};
-use crate::blob::keep::{life_of, row_of};
+use crate::blob::keep::{ATTEMPTS_MAX, life_of, row_of};
 use crate::blob::put::{Replacement, chosen};
 use crate::blob::reader::BlobReader;
 use crate::blob::record::{CopyTask, Head, Revision};
 use crate::blob::upload::Installed;
-use crate::{Grant, Result};
+use crate::{Error, Grant, Result};
 
 /// A copy that is about to be made.
 pub(super) struct CopyPlan {
@@ -69,15 +69,30 @@ impl Core {
         target: Option<&Revision>,
     ) -> Result<(Written, Guid, CopyStatus)> {
         let style = if copy.is_sync { Style::FromUrlByTag } else { Style::Copy };
-        let opened = self.open_source(source, &copy.source, style).await?;
-        check_source(&opened.revision, copy, target)?;
-        let which = self.other_than_current(&opened.at, source.blob().revision).await?.unwrap_or_default();
-        let plan = self.plan(at, guard, request, copy, &opened.revision);
-        // Runs and pages are changed in place, so only a block blob can share its generation with its snapshot.
-        if opened.at == plan.at && opened.revision.kind == BlobKind::Block {
+        for _ in 0..ATTEMPTS_MAX {
+            let opened = self.open_source(source, &copy.source, style).await?;
+            check_source(&opened.revision, copy, target)?;
+            let plan = self.plan(at.clone(), guard.clone(), request, copy, &opened.revision);
+            // Runs and pages are changed in place, so only a block blob can share its generation with its snapshot.
+            if opened.at != at || opened.revision.kind != BlobKind::Block {
+                return self.copy_content(plan, opened, copy, source).await;
+            }
             let id = plan.id;
-            return Ok((self.share(plan, opened, which).await?, id, CopyStatus::Success));
+            if let Some(written) = self.share(plan, opened).await? {
+                return Ok((written, id, CopyStatus::Success));
+            }
         }
+        Err(lazuli_engine::Error::Conflict.into())
+    }
+
+    /// Copies the content of a source on this server, now or in the background.
+    async fn copy_content(
+        &self,
+        plan: CopyPlan,
+        opened: Opened,
+        copy: &CopyBlob,
+        source: &AuthorizedSource,
+    ) -> Result<(Written, Guid, CopyStatus)> {
         if copy.is_sync || opened.revision.size <= self.options.copy_at_once_max {
             let id = plan.id;
             let written = self.copy_bytes(plan, opened, copy).await?;
@@ -129,8 +144,10 @@ impl Core {
         CopyPlan { at, guard, id, kind, revision }
     }
 
-    /// A copy within one blob: the destination names the same generation, which the commit demands to be named still.
-    async fn share(&self, plan: CopyPlan, opened: Opened, which: Which) -> Result<Written> {
+    /// A copy within one blob: the destination names the same generation, which the commit demands to be named still. `None` if
+    /// the source has changed since it was opened: a version that was the blob itself is one of its past states now.
+    async fn share(&self, plan: CopyPlan, opened: Opened) -> Result<Option<Written>> {
+        let which = opened.which;
         let CopyPlan { at, guard, kind, mut revision, .. } = plan;
         revision.content = opened.revision.content.clone();
         let writes: Vec<_> = row_of(which).map(demand).into_iter().collect();
@@ -145,11 +162,15 @@ impl Core {
                     .as_ref()
                     .is_some_and(|blob| blob.content.generation() == generation && blob.changed == changed),
             };
-            if is_same { Ok(()) } else { Err(lazuli_engine::Error::Conflict.into()) }
+            if is_same { Ok(()) } else { Err(ErrorCode::SourceConditionNotMet.into()) }
         };
-        let written = self.replace_if(&at, guard, Replacement { kind, revision }, writes, check).await?;
+        let written = self.replace_if(&at, guard, Replacement { kind, revision }, writes, check).await;
         drop(opened.pin);
-        Ok(written)
+        match written {
+            Err(Error::Rejected(failure)) if failure.code == ErrorCode::SourceConditionNotMet => Ok(None),
+            written if is_conflict(&written) => Ok(None),
+            written => written.map(Some),
+        }
     }
 
     /// Copies all bytes before it returns.
@@ -165,7 +186,7 @@ impl Core {
         }
         let length = opened.revision.size;
         let body = StreamedBody { length, expected: copy.source.expected, needed: copy.digests };
-        let second = self.pins.blob(opened.at.tables.blobs, &opened.at.name);
+        let second = opened.pin.again();
         let mut reader =
             BlobReader::new(self, &opened.at, opened.revision.content.clone(), opened.pin, 0, length);
         let received = self.receive(&at, &mut reader, &body).await?;

@@ -93,7 +93,7 @@ impl Core {
         if source.kind == BlobKind::Page {
             return self.copy_pages(at, id, &from, &source, pin).await;
         }
-        let second = self.pins.blob(from.tables.blobs, &from.name);
+        let second = pin.again();
         let mut reader = BlobReader::new(self, &from, source.content.clone(), pin, 0, source.size);
         let mut progress = Progress::new(self, at, id, Counted::new(&mut reader));
         let body = StreamedBody { length: source.size, ..StreamedBody::default() };
@@ -176,7 +176,10 @@ impl Core {
 fn is_final(error: &Error) -> bool {
     match error {
         Error::Rejected(failure) => failure.code != ErrorCode::ServerBusy,
-        Error::Engine(error) => matches!(error, lazuli_engine::Error::TooLarge(_)),
+        // Damaged content does not recover by itself, and the copy would be tried again for ever.
+        Error::Engine(error) => {
+            matches!(error, lazuli_engine::Error::TooLarge(_) | lazuli_engine::Error::Corrupt(_))
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Removes states that can no longer be restored.
 //!
-//! The commit demands that no state was added, restored or removed since the rows were read. So a state that is restored at
-//! the last moment stays, and one that is gone can never come back, whatever the clock does.
+//! The commit demands that nothing has changed that decides which states are gone. So a state that is restored at the last
+//! moment stays, and one that is gone can never come back, whatever the clock does. New states do not matter: a blob that is
+//! written all the time gets them faster than the rows of the old ones can be read.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,12 +13,37 @@ use super::Life;
 use crate::blob::commit::{Decided, Step, remove};
 use crate::blob::core::{At, Core};
 use crate::blob::keyspace::{self, RowKind};
-use crate::blob::record::Head;
+use crate::blob::record::{Deleted, Head};
 use crate::blob::sweep::each_row;
 use crate::{Error, Result};
 
 /// Rows removed in one commit.
 const COMMIT_ROWS_MAX: usize = 500;
+
+/// The part of a head that decides which states can no longer be restored. All else that does only makes more of them gone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Basis {
+    has_blob: bool,
+    /// The deletion of the blob that the head keeps.
+    deleted: Option<Deleted>,
+    /// Snapshots up to this time were deleted together.
+    floor: u64,
+    batch: Option<Deleted>,
+    restored: u64,
+}
+
+impl Basis {
+    fn of(head: &Head) -> Self {
+        let kept = head.marks.kept;
+        Self {
+            has_blob: head.blob.is_some(),
+            deleted: head.deleted.as_ref().and_then(|blob| blob.deleted),
+            floor: kept.floor,
+            batch: kept.batch,
+            restored: kept.restored,
+        }
+    }
+}
 
 /// The snapshots and versions of a blob.
 #[derive(Debug, Default)]
@@ -68,23 +94,24 @@ impl Core {
         if gone.is_empty() && !is_over {
             return Ok(());
         }
-        let mut shape = head.marks.shape;
+        let mut basis = Basis::of(&head);
         let mut chunks: Vec<&[String]> = gone.chunks(COMMIT_ROWS_MAX).collect();
         if chunks.is_empty() {
             chunks.push(&[]);
         }
         for rows in chunks {
-            shape = self.expire_rows(at, shape, is_over, rows).await?;
+            self.expire_rows(at, basis, is_over, rows).await?;
+            basis.deleted = basis.deleted.filter(|_| !is_over);
         }
         self.todo.blob(at);
         Ok(())
     }
 
-    /// One commit. Returns the new `shape` of the head's marks.
-    async fn expire_rows(&self, at: &At, shape: u64, is_over: bool, rows: &[String]) -> Result<u64> {
+    /// One commit.
+    async fn expire_rows(&self, at: &At, basis: Basis, is_over: bool, rows: &[String]) -> Result<()> {
         let writes: Vec<Write> = rows.iter().map(|row| remove(row.as_str())).collect();
         let rule = move |head: Option<Head>, version: u64| {
-            let Some(mut head) = head.filter(|head| head.marks.shape == shape) else {
+            let Some(mut head) = head.filter(|head| Basis::of(head) == basis) else {
                 return Err(lazuli_engine::Error::Conflict.into());
             };
             if is_over {
@@ -93,10 +120,10 @@ impl Core {
             let left = head.blob.iter_mut().chain(head.deleted.as_deref_mut());
             left.for_each(|blob| blob.content.outlive());
             head.marks.shape = version;
-            Ok((Step::Put(Box::new(head)), version))
+            Ok((Step::Put(Box::new(head)), ()))
         };
         match self.decide(at, rule, writes).await? {
-            Decided::Done(version) => Ok(version),
+            Decided::Done(()) => Ok(()),
             Decided::Rejected => Err(Error::Engine(lazuli_engine::Error::Conflict)),
         }
     }

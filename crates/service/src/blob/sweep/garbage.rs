@@ -5,6 +5,9 @@
 //! with the number of rows, not with its square.
 //!
 //! What must stay true:
+//! - A generation that no upload pins, and that no state names when all commits that were under way are decided, is never named
+//!   again: states only take over what another one names, and all other commits demand the rows of the generations that they
+//!   name. Only states that have expired can come back: see [`Reclaim::unname`].
 //! - Pins are checked after the generation was unnamed: from then on no reader can find it.
 //! - A row is forgotten only after all its pieces were released, and the marker of a page blob only after its pages.
 
@@ -71,19 +74,27 @@ impl Portion {
 
 impl Reclaim {
     /// Makes generations unnameable that nothing names.
+    ///
+    /// The first commit demands that the states are those that were read. A blob that is written all the time never has the
+    /// same states for long enough, so after a conflict they are read again, now after the rows of the generations. Unless
+    /// some states have expired and could be restored meanwhile, a change of the others does not matter any more.
     pub(super) async fn unname(&self, at: &At, partition: &mut Partition) -> Result<Progress> {
         let mut progress = Progress::Done;
         let mut rows = Vec::new();
         for generation in partition.garbage() {
             let segments = &partition.segments[&generation];
-            if self.is_in_use(at, generation, segments, SHARED_UPLOAD_GRACE) {
+            // Who is about to read the generation also finds rows that are unnameable.
+            let is_pinned = self.core.pins.has_generation(at.tables.blobs, &at.name, generation);
+            if is_pinned || self.is_recent(segments, SHARED_UPLOAD_GRACE) {
                 progress = Progress::Again;
             } else {
                 rows.extend(segments.iter().map(|content| GarbageRow { generation, content: *content }));
             }
         }
+        let mut later: Option<Partition> = None;
         for batch in batches(&rows) {
-            match self.unname_rows(at, partition, batch).await? {
+            let mut batch = batch.to_vec();
+            match self.unname_batch(at, partition, &mut later, &mut batch).await? {
                 Progress::Done => {
                     let now = self.core.clock().ticks();
                     for rows in batch.chunk_by(|a, b| a.generation == b.generation) {
@@ -97,21 +108,44 @@ impl Reclaim {
         Ok(progress)
     }
 
-    /// Is the generation being read or written? For other processes, only the age of the rows shows that.
-    fn is_in_use(
+    /// Unnames rows by the states as they were read at first or, after a conflict, later. Leaves out those that are named.
+    async fn unname_batch(
         &self,
         at: &At,
-        generation: Generation,
-        rows: &[ContentRow],
-        grace: std::time::Duration,
-    ) -> bool {
-        let is_young = |row: &ContentRow| self.age(row.version) < ticks(grace);
-        self.core.pins.has(at.tables.blobs, &at.name, generation)
-            || (self.is_shared && rows.iter().any(is_young))
+        partition: &Partition,
+        later: &mut Option<Partition>,
+        rows: &mut Vec<GarbageRow>,
+    ) -> Result<Progress> {
+        if later.is_none() {
+            if self.unname_rows(at, partition, false, rows).await? == Progress::Done {
+                return Ok(Progress::Done);
+            }
+            // The commit of a request that was given up can still be under way. Its upload is no longer pinned.
+            self.wait_for_commits(at, 1).await?;
+            *later = Some(self.look_at_states(at).await?);
+        }
+        let Some(states) = later else { return Ok(Progress::Again) };
+        rows.retain(|row| !states.named.has(row.generation));
+        self.unname_rows(at, states, states.dead.is_empty(), rows).await
     }
 
-    /// One commit, on condition that no generation was named since the rows were read.
-    async fn unname_rows(&self, at: &At, partition: &Partition, rows: &[GarbageRow]) -> Result<Progress> {
+    /// Can another process be reading or writing these rows of a generation? Only their age shows that.
+    fn is_recent(&self, rows: &[ContentRow], grace: std::time::Duration) -> bool {
+        self.is_shared && rows.iter().any(|row| self.age(row.version) < ticks(grace))
+    }
+
+    /// One commit, on condition that no state names the generations: either the states are still `states`, or they `may_change`
+    /// and the blob itself does not name them.
+    async fn unname_rows(
+        &self,
+        at: &At,
+        states: &Partition,
+        may_change: bool,
+        rows: &[GarbageRow],
+    ) -> Result<Progress> {
+        if rows.is_empty() {
+            return Ok(Progress::Done);
+        }
         let found = self.rows_at(at, rows, keyspace::named).await?;
         let mut writes = Vec::new();
         for (GarbageRow { generation, content }, row) in found {
@@ -120,9 +154,13 @@ impl Reclaim {
             writes.push(Write { row: unnamed, condition: Condition::Any, change: Change::Put(row.value) });
         }
         let shape = |head: Option<&Head>| head.map(|head| head.marks.shape);
-        let expected = shape(partition.head.as_ref().map(|(_, head)| head));
+        let expected = shape(states.head.as_ref().map(|(_, head)| head));
+        let generations: HashSet<Generation> = rows.iter().map(|row| row.generation).collect();
         let rule = move |head: Option<Head>, _| {
-            if shape(head.as_ref()) != expected {
+            let states = head.iter().flat_map(|head| head.blob.iter().chain(head.deleted.as_deref()));
+            let mut named = states.filter_map(|state| state.content.generation());
+            let is_named = named.any(|generation| generations.contains(&generation));
+            if is_named || (!may_change && shape(head.as_ref()) != expected) {
                 return Err(lazuli_engine::Error::Conflict.into());
             }
             Ok((Step::Keep, ()))
@@ -139,7 +177,10 @@ impl Reclaim {
         let mut progress = Progress::Done;
         let mut rows = Vec::new();
         for (generation, unnamed) in &partition.unnamed {
-            if self.is_in_use(at, *generation, unnamed, SHARED_READ_GRACE) {
+            let is_fresh = partition.fresh.contains(generation);
+            let last = if is_fresh { u64::MAX } else { partition.last_pin };
+            let is_pinned = self.core.pins.has_up_to(last, at.tables.blobs, &at.name, *generation);
+            if is_pinned || self.is_recent(unnamed, SHARED_READ_GRACE) {
                 progress = Progress::Again;
             } else {
                 let row = |content: &ContentRow| GarbageRow { generation: *generation, content: *content };

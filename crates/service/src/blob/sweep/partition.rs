@@ -84,6 +84,10 @@ pub struct Partition {
     pub segments: BTreeMap<Generation, Vec<ContentRow>>,
     /// Segments that nothing can name.
     pub unnamed: BTreeMap<Generation, Vec<ContentRow>>,
+    /// The generations that have become unnameable since the scan, at least in part.
+    pub fresh: HashSet<Generation>,
+    /// The number of the latest pin before the scan.
+    pub last_pin: u64,
 }
 
 impl Partition {
@@ -152,6 +156,7 @@ impl Partition {
         let gone = segments.extract_if(.., |row| slots.contains(&row.slot));
         let gone = gone.map(|row| ContentRow { version: now, ..row });
         self.unnamed.entry(generation).or_default().extend(gone);
+        self.fresh.insert(generation);
     }
 
     /// Generations that have segments but no name.
@@ -163,11 +168,21 @@ impl Partition {
 impl Reclaim {
     /// Reads all rows of a blob except its pages.
     pub(super) async fn look_at(&self, at: &At) -> Result<Partition> {
+        self.collect(at, keyspace::without_cells(&at.name)).await
+    }
+
+    /// Reads only the states of a blob: the blob itself, snapshots and versions.
+    pub(super) async fn look_at_states(&self, at: &At) -> Result<Partition> {
+        self.collect(at, keyspace::states(&at.name)).await
+    }
+
+    async fn collect(&self, at: &At, range: KeyRange) -> Result<Partition> {
         let now = self.core.clock().ticks();
-        let partition = Arc::new(Mutex::new(Partition { now, ..Partition::default() }));
+        let last_pin = self.core.pins.last();
+        let partition = Arc::new(Mutex::new(Partition { now, last_pin, ..Partition::default() }));
         let seen = partition.clone();
         let see = move |row: &RowView<'_>| seen.lock().unwrap_or_else(PoisonError::into_inner).see(row);
-        each_row(&self.core, at.tables.blobs, keyspace::without_cells(&at.name), see).await?;
+        each_row(&self.core, at.tables.blobs, range, see).await?;
         let mut partition = partition.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(std::mem::take(&mut *partition))
     }
