@@ -1,17 +1,27 @@
 //! Uploads of blocks during which the blob changes: what counts is the state when the block has arrived.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::task::Poll;
 
 use bytes::Bytes;
+use lazuli_engine::content::MemoryContent;
+use lazuli_engine::memory::Memory;
+use lazuli_model::blob::block::BlockListFilter;
 use lazuli_model::blob::lease::LeaseDuration;
 use lazuli_model::blob::operation::BlobAction;
-use lazuli_model::blob::{BlobKind, LeaseAction};
+use lazuli_model::blob::{BlobKind, LeaseAction, Outcome};
 use lazuli_model::{ErrorCode, Guid};
 use lazuli_service::blob::{Opener, Opening, Remote, Supply};
 use lazuli_service::stream::{NextChunk, Source, Whole};
 
 use crate::appends::source;
-use crate::world::{Ran, World, blob, block_id, body, bytes_of, with};
+use crate::between::Two;
+use crate::interrupted::{Event, Interrupted};
+use crate::world::{
+    CONTAINER, Features, Ran, START_TICKS, World, blob, block_id, body, bytes_of, clock, with,
+};
 
 const A: Guid = Guid([0xA; 16]);
 const B: Guid = Guid([0xB; 16]);
@@ -160,4 +170,110 @@ async fn a_block_is_checked_again_when_it_has_arrived() {
         world.settle().await;
         assert_eq!(world.rows().await, 0, "{expected:?}");
     }
+}
+
+/// A world with a container over an engine behind which something happens at a call.
+async fn interrupted() -> (World, Arc<Interrupted>) {
+    let ticks = Arc::new(AtomicU64::new(START_TICKS));
+    let engine = Arc::new(Interrupted::new(Memory::new(clock(&ticks))));
+    let memory = MemoryContent::default();
+    let world = World::over(engine.clone(), memory, ticks, 20, None, Arc::default());
+    world.create_container(CONTAINER).await.unwrap();
+    (world, engine)
+}
+
+/// A lease that is acquired at any moment of an upload: either it is too late for the upload, or the block is withdrawn. A block
+/// that was uploaded before stays in any case: a sweep took it for replaced when it met the late one.
+#[tokio::test]
+async fn a_rejected_block_does_not_replace_an_earlier_one() {
+    for length in [10, 100] {
+        let mut was_rejected = 0;
+        for n in 0.. {
+            let (mut world, engine) = interrupted().await;
+            let own = bytes_of(1, length);
+            world.stage("b", "1", own.clone()).await.unwrap();
+            world.settle().await;
+            let other = world.peer();
+            let work = Box::pin(async move {
+                acquire(&other, B).await;
+                let mut sweep = other.blobs.reclaim();
+                while sweep.round().await.unwrap() {}
+            });
+            engine.at_call(n, Event::Work(work));
+            let staged = world.stage("b", "1", bytes_of(2, length)).await;
+            if engine.disarm() {
+                break;
+            }
+            let expected = match staged {
+                Ok(_) => bytes_of(2, length),
+                Err(code) => {
+                    assert_eq!(code, ErrorCode::LeaseIdMissing, "{length} {n}");
+                    was_rejected += 1;
+                    own
+                }
+            };
+            world.settle().await;
+            commit_as(&world, B).await;
+            assert!(world.read("b").await.unwrap() == expected, "{length} {n}");
+            world.settle().await;
+            assert!(world.read("b").await.unwrap() == expected, "{length} {n}");
+            assert_eq!(world.pieces().await, usize::from(length > 20), "{length} {n}");
+        }
+        assert!(was_rejected >= 2, "{was_rejected}");
+    }
+}
+
+/// A caller that gave up after its block was stored left it there, although the blob had got a lease meanwhile.
+#[tokio::test]
+async fn a_rejected_block_is_withdrawn_although_its_caller_has_given_up() {
+    let mut was_dropped = 0;
+    for n in 0..12 {
+        let (world, engine) = interrupted().await;
+        let (own, late) = (bytes_of(1, 10), bytes_of(2, 10));
+        world.stage("b", "1", own.clone()).await.unwrap();
+        engine.at_call(n, Event::Work(Box::pin(tokio::task::yield_now())));
+        let mut source = Whole::from(late.clone());
+        let put = blob("b", BlobAction::PutBlock(block_id("1"), body(&late)));
+        let mut upload = Box::pin(world.run_with(put, Supply::Body(&mut source)));
+        let is_done = poll_fn(|context| Poll::Ready(upload.as_mut().poll(context).is_ready())).await;
+        drop(upload);
+        engine.disarm();
+        if is_done {
+            continue;
+        }
+        was_dropped += 1;
+        acquire(&world, B).await;
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        commit_as(&world, B).await;
+        assert!(world.read("b").await.unwrap() == own, "{n}");
+    }
+    assert!(was_dropped >= 4, "{was_dropped}");
+}
+
+/// A list that was read while the blocks were committed, and those that were used up swept, had neither the old blocks nor the
+/// new ones.
+#[tokio::test]
+async fn a_block_list_that_is_read_during_a_commit_shows_one_state() {
+    let mut states = Vec::new();
+    for n in 1..=6 {
+        let two = Two::new(Features::default()).await;
+        let list = || two.world.on("b", BlobAction::GetBlockList(BlockListFilter::All));
+        two.world.stage("b", "1", bytes_of(1, 100)).await.unwrap();
+        two.world.commit("b", &["1"]).await.unwrap();
+        two.world.stage("b", "2", bytes_of(2, 100)).await.unwrap();
+        let (old, peer) = (list().await, two.world.peer());
+        let commit = |_| async move {
+            let committed = peer.commit("b", &["-1", "2"]).await;
+            let mut sweep = peer.blobs.reclaim();
+            while sweep.round().await.unwrap() {}
+            committed
+        };
+        let (seen, committed) = two.run(n, commit, list()).await;
+        let new = list().await;
+        assert!(matches!(old, Ok(Outcome::BlockList(_))) && (seen == old || seen == new), "{n} {seen:?}");
+        states.push((seen == old, committed.is_some()));
+    }
+    assert!(states.contains(&(true, true)) || states.contains(&(false, true)), "{states:?}");
 }

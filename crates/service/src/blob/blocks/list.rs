@@ -1,4 +1,9 @@
 //! Get Block List.
+//!
+//! The blob and its uncommitted blocks are in two tables, so they are read one after the other. If the uncommitted blocks were
+//! committed or dropped in between, they are read again.
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lazuli_model::ErrorCode;
 use lazuli_model::blob::block::{BlockEntry, BlockListFilter};
@@ -7,9 +12,13 @@ use lazuli_model::blob::operation::{BlobRequest, Revision as Which};
 use lazuli_model::blob::outcome::BlockList;
 use lazuli_model::blob::{BlobKind, Outcome};
 
+use super::StagedRow;
 use crate::blob::core::{At, Core};
 use crate::blob::guard::{Guard, of_kind};
 use crate::{Grant, Result};
+
+/// Attempts while uncommitted blocks are committed or dropped.
+const ATTEMPTS_MAX: usize = 16;
 
 impl Core {
     /// Get Block List. A blob without a committed state has a list, too.
@@ -20,11 +29,27 @@ impl Core {
         filter: BlockListFilter,
     ) -> Result<Outcome> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
-        let pin = self.pins.blob(at.tables.blobs, &at.name);
         let guard = Guard::of(&request, self.clock());
-        let (blob, staged) = match request.revision {
+        for _ in 0..ATTEMPTS_MAX {
+            if let Some(list) = self.block_list(&at, &guard, request.revision, filter).await? {
+                return Ok(Outcome::BlockList(Box::new(list)));
+            }
+        }
+        Err(lazuli_engine::Error::Conflict.into())
+    }
+
+    /// `None` if uncommitted blocks were committed or dropped before they were read.
+    async fn block_list(
+        &self,
+        at: &At,
+        guard: &Guard,
+        which: Which,
+        filter: BlockListFilter,
+    ) -> Result<Option<BlockList>> {
+        let pin = self.pins.blob(at.tables.blobs, &at.name);
+        let (blob, staged) = match which {
             Which::Current => {
-                let head = self.head(&at).await?.ok_or(ErrorCode::BlobNotFound)?;
+                let head = self.head(at).await?.ok_or(ErrorCode::BlobNotFound)?;
                 if head.blob.is_none() {
                     if !head.marks.staged.is_some_and(|marks| marks.is_live) {
                         return Err(ErrorCode::BlobNotFound.into());
@@ -33,7 +58,7 @@ impl Core {
                 }
                 (head.blob, head.marks.staged)
             }
-            which => (Some(self.find(&at, which).await?), None),
+            which => (Some(self.find(at, which).await?), None),
         };
         if let Some(blob) = &blob {
             guard.inspect(blob)?;
@@ -44,38 +69,43 @@ impl Core {
             committed: filter.has_committed().then(Vec::new),
             uncommitted: filter.has_uncommitted().then(Vec::new),
         };
-        if let (Some(committed), Some(blob)) = (&mut list.committed, blob) {
-            let blocks = self.blocks_of(&at, &blob.content).await?;
-            *committed = blocks.into_iter().map(|(id, size)| BlockEntry { id, size }).collect();
-        }
         if let (Some(uncommitted), Some(marks)) = (&mut list.uncommitted, staged) {
-            *uncommitted = self.uncommitted_blocks(&at, marks.horizon).await?;
-        }
-        drop(pin);
-        Ok(Outcome::BlockList(Box::new(list)))
-    }
-
-    /// The uncommitted blocks that count, the latest upload of each: as many as Azure can have.
-    async fn uncommitted_blocks(&self, at: &At, horizon: u64) -> Result<Vec<BlockEntry>> {
-        let mut blocks: Vec<(BlockEntry, u64)> = Vec::new();
-        let mut rows = self.staged_rows(at);
-        while blocks.len() <= UNCOMMITTED_BLOCKS_MAX
-            && let Some(page) = rows.next().await?
-        {
-            for row in page.into_iter().filter(|row| row.version > horizon) {
-                let entry = BlockEntry { id: row.id, size: row.block.length() };
-                match blocks.last_mut() {
-                    // Uploads of the same block stand together.
-                    Some((last, version)) if last.id == entry.id => {
-                        if row.version > *version {
-                            (*last, *version) = (entry, row.version);
-                        }
-                    }
-                    _ => blocks.push((entry, row.version)),
-                }
+            *uncommitted = self.uncommitted_blocks(at, marks.horizon).await?;
+            let now = self.head(at).await?.and_then(|head| head.marks.staged);
+            if now.map(|marks| marks.fence) != Some(marks.fence) {
+                return Ok(None);
             }
         }
-        blocks.truncate(UNCOMMITTED_BLOCKS_MAX);
+        if let (Some(committed), Some(blob)) = (&mut list.committed, blob) {
+            let blocks = self.blocks_of(at, &blob.content).await?;
+            *committed = blocks.into_iter().map(|(id, size)| BlockEntry { id, size }).collect();
+        }
+        drop(pin);
+        Ok(Some(list))
+    }
+
+    /// The uncommitted blocks that count, the latest upload of each: as many as Azure can have. As of one moment, so that a
+    /// block that is uploaded again meanwhile is not missed.
+    async fn uncommitted_blocks(&self, at: &At, horizon: u64) -> Result<Vec<BlockEntry>> {
+        let shared: Arc<Mutex<Vec<(BlockEntry, u64)>>> = Arc::default();
+        let seen = shared.clone();
+        let see = move |row: StagedRow| {
+            let mut blocks = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let entry = BlockEntry { id: row.id, size: row.block.length() };
+            let is_full = blocks.len() >= UNCOMMITTED_BLOCKS_MAX;
+            match blocks.last_mut() {
+                // Uploads of the same block stand together.
+                Some((last, version)) if last.id == entry.id => {
+                    if row.version > *version {
+                        (*last, *version) = (entry, row.version);
+                    }
+                }
+                _ if is_full => {}
+                _ => blocks.push((entry, row.version)),
+            }
+        };
+        self.every_staged_row(at, horizon, see).await?;
+        let blocks = std::mem::take(&mut *shared.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(blocks.into_iter().map(|(entry, _)| entry).collect())
     }
 }

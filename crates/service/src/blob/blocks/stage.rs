@@ -6,6 +6,8 @@
 //! What must stay true: an upload can take long, so the head that announces a block decides again whether the blob accepts
 //! it. A block that is rejected there is withdrawn.
 
+use std::sync::Arc;
+
 use lazuli_engine::Applied;
 use lazuli_engine::content::Piece;
 use lazuli_model::blob::operation::BlobRequest;
@@ -18,14 +20,14 @@ use crate::blob::core::{At, Core};
 use crate::blob::guard::{Guard, not_pending, of_kind};
 use crate::blob::keyspace;
 use crate::blob::record::Head;
-use crate::blob::upload::Received;
+use crate::blob::upload::{Received, UploadedContent};
 use crate::stream::Source;
 use crate::{Grant, Result};
 
 impl Core {
     /// Put Block with a body.
     pub async fn put_block(
-        &self,
+        self: &Arc<Self>,
         grant: &Grant,
         request: BlobRequest,
         id: BlockId,
@@ -49,8 +51,29 @@ impl Core {
         self.has_room(at, &head, id).await
     }
 
-    /// Stores a block that was received, and announces it.
-    pub async fn stage(&self, at: &At, guard: &Guard, id: &BlockId, received: Received) -> Result<()> {
+    /// Stores a block that was received, and announces it. A task does it: if the caller gives up in between, a block that is
+    /// rejected must be withdrawn nevertheless.
+    pub async fn stage(
+        self: &Arc<Self>,
+        at: &At,
+        guard: &Guard,
+        id: &BlockId,
+        received: Received,
+    ) -> Result<()> {
+        if matches!(received.body, UploadedContent::Pieces(_)) {
+            // A blob changes most likely during a long upload. Until a block is withdrawn, a list can commit it.
+            accepts(&self.head(at).await?.unwrap_or_default(), guard, id)?;
+        }
+        let (core, at, guard, id) = (Arc::clone(self), at.clone(), guard.clone(), id.clone());
+        let staged = tokio::spawn(async move { core.stage_now(&at, &guard, &id, received).await });
+        staged.await.unwrap_or_else(|_| {
+            Err(lazuli_engine::Error::Unknown("the task that stores a block has ended".into()).into())
+        })
+    }
+
+    async fn stage_now(&self, at: &At, guard: &Guard, id: &BlockId, received: Received) -> Result<()> {
+        // The sweep must not take a block that is withdrawn for one that replaces another.
+        let _pin = self.pins.blob(at.tables.blobs, &at.name);
         let Received { mut body, .. } = received;
         let row = keyspace::staged(id, self.fresh_generation());
         let staged = body.staged();

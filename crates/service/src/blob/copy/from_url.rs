@@ -74,7 +74,7 @@ impl Core {
 
     /// Put Block From URL.
     pub async fn put_block_from_url(
-        &self,
+        self: &Arc<Self>,
         grant: &Grant,
         request: BlobRequest,
         id: BlockId,

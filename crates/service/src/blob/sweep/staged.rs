@@ -57,14 +57,32 @@ impl Reclaim {
         }
         let mut unused = std::mem::take(&mut sorted.dead);
         if !sorted.replaced.is_empty() {
-            // A list that was put together before must not be committed any more.
-            self.fence(at).await?;
-            unused.append(&mut sorted.replaced);
+            match self.surely_replaced(at, sorted.replaced).await? {
+                Some(mut replaced) => {
+                    // A list that was put together before must not be committed any more.
+                    self.fence(at).await?;
+                    unused.append(&mut replaced);
+                }
+                None => progress = Progress::Again,
+            }
         }
         for rows in unused.chunks(RELEASE_ROWS_MAX) {
             progress = progress.and(self.free_staged(at, rows).await?);
         }
         Ok((progress, !sorted.live.is_empty() || progress == Progress::Again))
+    }
+
+    /// Those of the replaced blocks that stay so; `None` if an upload is under way. An upload that is rejected is stored for a
+    /// moment, and seems to replace an earlier one until it is withdrawn.
+    async fn surely_replaced(&self, at: &At, replaced: Vec<String>) -> Result<Option<Vec<String>>> {
+        if self.core.pins.has_blob(at.tables.blobs, &at.name) {
+            return Ok(None);
+        }
+        // An upload may have been withdrawn since the rows were read.
+        let horizon =
+            self.core.head(at).await?.and_then(|head| head.marks.staged).unwrap_or_default().horizon;
+        let still: HashSet<String> = self.sort_staged(at, horizon).await?.replaced.into_iter().collect();
+        Ok(Some(replaced.into_iter().filter(|row| still.contains(row)).collect()))
     }
 
     async fn sort_staged(&self, at: &At, horizon: u64) -> Result<Sorted> {
