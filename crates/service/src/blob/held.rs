@@ -69,13 +69,20 @@ impl Core {
         if ContainerData::decode(&live.record.data)?.may_hold {
             return Ok(());
         }
-        let noted = self.service.catalog.edit(name, |live| {
-            let mut record = live.record.clone();
-            let data = ContainerData { may_hold: true, ..ContainerData::decode(&record.data)? };
-            record.data = data.encode();
-            Ok(Edit { record, dropped: Vec::new(), result: () })
+        // A change of the catalog must not be cancelled midway, so a task makes it.
+        let (service, home, container) = (self.service.clone(), home.to_owned(), container.clone());
+        let noted = tokio::spawn(async move {
+            let noted = service.catalog.edit(name_of(&home, &container), |live| {
+                let mut record = live.record.clone();
+                let data = ContainerData { may_hold: true, ..ContainerData::decode(&record.data)? };
+                record.data = data.encode();
+                Ok(Edit { record, dropped: Vec::new(), result: () })
+            });
+            noted.await.map(drop)
         });
-        noted.await.map(drop)
+        noted.await.unwrap_or_else(|_| {
+            Err(lazuli_engine::Error::Unknown("the task that changes a container has ended".into()).into())
+        })
     }
 
     /// After a deletion of a container failed: were its blobs to be looked at first, and is none of them protected? Then

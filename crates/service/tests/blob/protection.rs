@@ -1,5 +1,13 @@
 //! Immutability policies and legal holds of snapshots, versions and containers.
 
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+
+use lazuli_engine::content::MemoryContent;
+use lazuli_engine::memory::Memory;
+use lazuli_engine::{Applied, Engine, EngineFuture, Layer, Row, TableId, Write};
 use lazuli_model::ErrorCode;
 use lazuli_model::blob::Outcome;
 use lazuli_model::blob::container::ContainerAction;
@@ -8,7 +16,7 @@ use lazuli_model::blob::protection::{Immutability, ImmutabilityMode, Immutabilit
 use lazuli_model::blob::write::{DeleteSnapshots, WriteSettings};
 
 use crate::between::Two;
-use crate::world::{CONTAINER, Features, Ran, World, blob, bytes_of, with};
+use crate::world::{CONTAINER, Features, Ran, START_TICKS, World, blob, bytes_of, clock, with};
 
 const DAY: u64 = 24 * 60 * 60;
 
@@ -190,4 +198,63 @@ async fn a_first_hold_that_arrives_during_the_deletion_of_its_container_is_seen(
     assert!(held.unwrap().is_ok());
     assert_eq!(deleted, PROTECTED);
     assert!(two.world.read("a").await.is_ok());
+}
+
+/// An engine that counts reads of the catalog, and whose commits there take a while.
+struct Slow {
+    below: Memory,
+    reads: AtomicU64,
+}
+
+impl Layer for Slow {
+    fn below(&self) -> &dyn Engine {
+        &self.below
+    }
+
+    fn get<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        rows: &'a [&'a str],
+    ) -> EngineFuture<'a, Vec<Option<Row>>> {
+        self.reads.fetch_add(u64::from(table == TableId::SYSTEM), Ordering::SeqCst);
+        self.below.get(table, partition, rows)
+    }
+
+    fn apply<'a>(
+        &'a self,
+        table: TableId,
+        partition: &'a str,
+        writes: Vec<Write>,
+    ) -> EngineFuture<'a, Applied> {
+        Box::pin(async move {
+            if table == TableId::SYSTEM {
+                tokio::task::yield_now().await;
+            }
+            self.below.apply(table, partition, writes).await
+        })
+    }
+}
+
+/// The first hold in a container changes the record of the container. If its request ran out of time during that change, the
+/// record was never cached again.
+#[tokio::test]
+async fn a_container_is_cached_although_its_first_hold_was_cancelled() {
+    let ticks = Arc::new(AtomicU64::new(START_TICKS));
+    let engine = Arc::new(Slow { below: Memory::new(clock(&ticks)), reads: AtomicU64::new(0) });
+    let memory = MemoryContent::default();
+    let world = World::over(engine.clone(), memory, ticks, 20, None, Arc::default());
+    world.create_container(CONTAINER).await.unwrap();
+    world.put("a", "1").await.unwrap();
+    let mut hold = Box::pin(world.on("a", BlobAction::SetLegalHold(true)));
+    let is_done = poll_fn(|context| Poll::Ready(hold.as_mut().poll(context).is_ready())).await;
+    assert!(!is_done);
+    drop(hold);
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    world.read("a").await.unwrap();
+    engine.reads.store(0, Ordering::SeqCst);
+    world.read("a").await.unwrap();
+    assert_eq!(engine.reads.load(Ordering::SeqCst), 0);
 }
