@@ -158,6 +158,7 @@ pub fn creates_only(grant: &Grant, kind: OperationKind) -> bool {
             | OperationKind::PutBlockList
             | OperationKind::CopyBlob
             | OperationKind::CopyBlobFromUrl
+            | OperationKind::IncrementalCopyBlob
     );
     replaces && !permissions.allow("w")
 }

@@ -1,12 +1,14 @@
 //! The rights of signatures for directories, of roles on access policies, and of signatures that can only create.
 
-use lazuli_model::blob::operation::BlobAction;
+use lazuli_model::blob::operation::{BlobAction, Revision};
 use lazuli_model::blob::write::DeleteSnapshots;
 use lazuli_model::{ErrorCode, OperationKind, Permissions, Service};
 use lazuli_service::access::Authorized;
-use lazuli_service::access::blob::creates_only;
+use lazuli_service::access::blob::{AuthorizedSource, creates_only};
+use lazuli_service::blob::Supply;
 use lazuli_service::{Grant, Scope, SignedPart};
 
+use crate::appends::source;
 use crate::world::{CONTAINER, World, blob, bytes_of};
 
 fn of(part: SignedPart, letters: &str) -> Grant {
@@ -50,4 +52,26 @@ async fn blocks_of_a_new_blob_need_the_right_to_create_only() {
     world.commit("a", &["1"]).await.unwrap();
     assert_eq!(world.stage("a", "2", bytes_of(2, 10)).await, Err(ErrorCode::UnauthorizedBlobOverwrite));
     assert_eq!(world.commit("a", &["1"]).await, Err(ErrorCode::UnauthorizedBlobOverwrite));
+}
+
+/// The same for incremental copies: the letter `c` permitted a copy to an existing blob.
+#[tokio::test]
+async fn an_incremental_copy_to_an_existing_blob_needs_the_right_to_write() {
+    let mut world = World::new().await;
+    world.create_pages("p", 1 << 20).await.unwrap();
+    let snapshots = [world.snapshot("p").await, world.snapshot("p").await];
+    let [first, second] =
+        snapshots.map(|from: Revision| BlobAction::IncrementalCopy(Box::new(source("p", from))));
+    let full = world.grant.clone();
+    let limited =
+        Grant { account: full.account.clone(), home: full.home.clone(), ..of(SignedPart::Whole, "c") };
+    let mut copies = world.blobs.copies();
+    for (action, expected) in [(first, None), (second, Some(ErrorCode::UnauthorizedBlobOverwrite))] {
+        let operation = blob("copy", action);
+        let source = AuthorizedSource::new(full.clone(), crate::world::source_of(&operation)).unwrap();
+        world.grant = limited.clone();
+        let copied = world.run_with(operation, Supply::Local(Box::new(source))).await;
+        assert_eq!(copied.err(), expected);
+        while copies.round().await.unwrap() {}
+    }
 }
