@@ -25,7 +25,7 @@ use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{Guid, OperationKind};
 
 pub use outbox::Outbox;
-use record::{Delivery, Waiting};
+use record::{Delivery, Waiting, keep_first};
 
 use super::commit::{Decided, Step, remove};
 use super::core::{At, Core};
@@ -370,6 +370,8 @@ impl Core {
         Ok(blob.is_some_and(|blob| blob.tier.tier == event.tier && blob.tier.changed == Some(event.time)))
     }
 
+    /// The events of a blob that the next batch can depend on: not all, of which there can be very many while their target is
+    /// not reachable.
     async fn event_rows(&self, at: &At) -> Result<Vec<(String, Waiting)>> {
         let mut found = Vec::new();
         let mut next = Some(keyspace::events(&at.name));
@@ -386,6 +388,8 @@ impl Core {
             for row in page.rows {
                 found.push((row.row.to_string(), Waiting::decode(&at.name, &row.value)?));
             }
+            // One more than a batch has shows that there are more.
+            keep_first(&mut found, BATCH_MAX + 1);
             next = page
                 .next
                 .map(|place| lazuli_engine::KeyRange { start: lazuli_engine::Bound::Included(place), end });

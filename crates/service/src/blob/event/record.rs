@@ -106,9 +106,50 @@ impl Waiting {
     }
 }
 
+/// Keeps the first `max` of some events with their rows, by time, and all that are planned or cancel a planned one.
+pub fn keep_first(found: &mut Vec<(String, Waiting)>, max: usize) {
+    let is_plain = |waiting: &Waiting| !waiting.is_planned() && waiting.cancels == 0;
+    let mut plain: Vec<_> = found.extract_if(.., |(_, waiting)| is_plain(waiting)).collect();
+    plain.sort_by_key(|(_, waiting)| waiting.event.time);
+    plain.truncate(max);
+    found.append(&mut plain);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn waiting(ticks: u64, delivery: Delivery, cancels: u64) -> (String, Waiting) {
+        let event = Event {
+            id: Guid([7; 16]),
+            kind: EventKind::Created,
+            api: "PutBlob".into(),
+            home: "home".into(),
+            container: "c".into(),
+            blob: "b".into(),
+            time: DateTime::from_ticks(ticks).unwrap(),
+            etag: ETag::new(6),
+            size: 300,
+            content_type: None,
+            blob_kind: BlobKind::Block,
+            tier: AccessTier::Hot,
+        };
+        (format!("e/{ticks}"), Waiting { event, delivery, cancels })
+    }
+
+    /// All events of a blob were in memory at the same time, however many they were.
+    #[test]
+    fn only_the_first_of_many_events_are_kept() {
+        let mut found = vec![waiting(900, Delivery::Planned, 0), waiting(800, Delivery::Now, 900)];
+        for page in 0..4 {
+            found.extend((0..100).map(|n| waiting(1000 - page - 4 * n, Delivery::Now, 0)));
+            keep_first(&mut found, 10);
+            assert_eq!(found.len(), 12);
+        }
+        let mut times: Vec<u64> = found.iter().map(|(_, waiting)| waiting.event.time.ticks()).collect();
+        times.sort_unstable();
+        assert_eq!(times, [601, 602, 603, 604, 605, 606, 607, 608, 609, 610, 800, 900]);
+    }
 
     #[test]
     fn records_are_read_back() {
