@@ -5,7 +5,7 @@
 #
 # The packages are fetched into the cache; nothing of them is kept here. `devtools_testutils` stands in for the framework that is
 # not in them. The tests use the addresses of Azure, over TLS, which lead to the server. It needs the files that keys.py writes into
-# $LAZULI_OWN_KEYS: see `suite_own` in tests/run. Exceptions are listed in table.txt, queue.txt and blob.txt, each with its reason.
+# $LAZULI_OWN_KEYS: see `own_tests` in tests/run. Exceptions are listed in table.txt, queue.txt and blob.txt, each with its reason.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 own=$sdk_dir/own
@@ -16,15 +16,15 @@ fetch_source() { # DIR PACKAGE VERSION
   "$venv/bin/python" "$own/fetch.py" "$2" "$3" | tar -xz -C "$1" --strip-components=1
 }
 python_venv sdk-own "$own/requirements.txt"
+services=(table queue blob)
+case ${1:-} in table | queue | blob) services=("$1"); shift ;; esac
 package() { case $1 in table) echo azure-data-tables ;; *) echo "azure-storage-$1" ;; esac; }
-for service in table queue blob; do
+for service in "${services[@]}"; do
   version=${service}_version folder=$LAZULI_TEST_CACHE/own-$service-
   cached "$folder${!version}" "$own/fetch.py" -- fetch_source "$folder${!version}" "$(package $service)" "${!version}"
 done
 installed
 
-services=(table queue blob)
-case ${1:-} in table | queue | blob) services=("$1"); shift ;; esac
 status=0
 for service in "${services[@]}"; do
   offered "$service" || continue

@@ -12,7 +12,7 @@ ACCOUNTS = {
     "secondary_storage_account_name": OTHER, "secondary_storage_account_key": OTHER_KEY,
     "tables_storage_account_name": ACCOUNT, "tables_primary_storage_account_key": KEY,
 }
-# An account that keeps versions, and one that keeps deleted blobs; see `suite_own` in tests/run. They have the same key.
+# An account that keeps versions, and one that keeps deleted blobs; see `own_tests` in tests/run. They have the same key.
 SOFT_DELETE = os.environ.get("LAZULI_SOFT_DELETE_ACCOUNT", ACCOUNT)
 NAMES = {"blob": ACCOUNT, "premium": ACCOUNT, "soft_delete": SOFT_DELETE, "versioned": os.environ.get("LAZULI_VERSIONED_ACCOUNT", ACCOUNT)}
 for kind, name in NAMES.items():
