@@ -7,9 +7,11 @@ use std::time::Duration;
 use lazuli_engine::Engine;
 use lazuli_model::Service;
 use lazuli_server::admin::Admin;
+use lazuli_server::config::EnabledFor;
 use lazuli_server::{Config, Directory, Endpoint, State};
 use lazuli_service::Options;
 
+use crate::actors::KEPT;
 use crate::engine::Line;
 use crate::rng::SharedRng;
 use crate::time::pass;
@@ -46,7 +48,8 @@ impl Front {
         let rng = world.rng.clone();
         let service = lazuli_service::Services::new(engine, options);
         // Nothing listens at the address.
-        let config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
+        let mut config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
+        config.blob.versioning = EnabledFor::Accounts(vec![KEPT.into()]);
         let state = State::with_entropy(service, Directory::new(Vec::new()), config, move || rng.bytes());
         let state = Arc::new(state);
         let accounts = state.service().accounts();

@@ -8,7 +8,7 @@ use lazuli_engine::{Engine as _, Stored};
 use lazuli_service::inspect::Inspector;
 use lazuli_service::naming;
 
-use crate::actors::{self, STEADY};
+use crate::actors::{self, KEPT, STEADY};
 use crate::engine::{Core, Faults};
 use crate::rng::SharedRng;
 use crate::time::{Time, pass};
@@ -19,7 +19,7 @@ use crate::world::World;
 const CHURNING: [&str; 2] = ["churna", "churnb"];
 /// Clients of rows, of blobs, and of each churning account.
 const CLIENTS: usize = 3;
-/// Clients of scans, of leases, and of snapshots and copies.
+/// Clients of scans, of leases, of snapshots and copies, of append and page blobs, and of versions.
 const CLIENTS_FEW: usize = 2;
 /// After the last fault, background work has this time to finish, in milliseconds.
 const CALM_TIME: u64 = 300_000;
@@ -97,7 +97,9 @@ pub async fn run(seed: u64, settings: Settings) -> SimulationReport {
 async fn play(world: &Arc<World>, steps: u32) {
     let crashes = tokio::spawn(actors::crash_and_restart(Arc::clone(world)));
     let mut actors = Vec::new();
-    actors.push(spawn(actors::administer(Arc::clone(world), STEADY, steps / 2, false)));
+    for account in [STEADY, KEPT] {
+        actors.push(spawn(actors::administer(Arc::clone(world), account, steps / 2, false)));
+    }
     for account in CHURNING {
         actors.push(spawn(actors::administer(Arc::clone(world), account, steps, true)));
         for client in 0..CLIENTS {
@@ -116,6 +118,9 @@ async fn play(world: &Arc<World>, steps: u32) {
         actors.push(spawn(actors::use_scans(Arc::clone(world), client, CLIENTS_FEW, steps)));
         actors.push(spawn(actors::use_lease(Arc::clone(world), steps / 2)));
         actors.push(spawn(actors::use_derived(Arc::clone(world), client, CLIENTS, steps)));
+        actors.push(spawn(actors::use_appends(Arc::clone(world), steps / 2)));
+        actors.push(spawn(actors::use_pages(Arc::clone(world), client, CLIENTS_FEW, steps / 2)));
+        actors.push(spawn(actors::use_kept(Arc::clone(world), client, CLIENTS_FEW, steps)));
     }
     for actor in actors {
         if let Err(error) = actor.await {
@@ -143,6 +148,18 @@ async fn check_all(world: &World) {
         if !(is_read && is_blob_read) {
             world.trace.fail("a server without faults does not respond".into());
         }
+    }
+    let (mut are_appends_read, mut are_pages_read) = (false, false);
+    for _ in 0..READS_MAX {
+        are_appends_read |= actors::read_appends(world).await.is_some();
+        are_pages_read |= actors::read_pages(world, CLIENTS_FEW).await.is_some();
+    }
+    let mut are_versions_listed = true;
+    for client in 0..CLIENTS_FEW {
+        are_versions_listed &= actors::check_kept(world, client).await;
+    }
+    if !(are_appends_read && are_pages_read && are_versions_listed) {
+        world.trace.fail("a server without faults does not show append blobs, pages or versions".into());
     }
     actors::drain(world).await;
 }

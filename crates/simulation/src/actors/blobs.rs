@@ -14,7 +14,7 @@ use crate::world::World;
 
 const VERSION: &str = "2021-08-06";
 /// A blob is its number, repeated: so a mixture of two writes is visible.
-const WORD_BYTES: usize = 8;
+pub(super) const WORD_BYTES: usize = 8;
 
 /// Writes one blob and reads all of them, `steps` times in all.
 pub async fn use_blobs(world: Arc<World>, client: usize, clients: usize, steps: u32) {
@@ -44,7 +44,7 @@ fn words_of(number: u64) -> usize {
     1 + (number.wrapping_mul(0x9E37_79B9) % 200) as usize
 }
 
-fn content_of(number: u64) -> String {
+pub(super) fn content_of(number: u64) -> String {
     format!("{number:08}").repeat(words_of(number))
 }
 

@@ -1,22 +1,28 @@
 //! Clients and administrators. Each sends one request after the other, and checks every response.
 
 mod accounts;
+mod appends;
 mod blobs;
 mod churn;
 mod crashes;
 mod derived;
+mod kept;
 mod leases;
+mod pages;
 mod policies;
 mod queues;
 mod rows;
 mod scans;
 
 pub use accounts::administer;
+pub use appends::{read_appends, use_appends};
 pub use blobs::{read_blob, use_blobs};
 pub use churn::create_and_delete;
 pub use crashes::{crash_and_restart, restart, start};
 pub use derived::use_derived;
+pub use kept::{KEPT, check_kept, use_kept};
 pub use leases::use_lease;
+pub use pages::{read_pages, use_pages};
 pub use policies::{change_policy, use_policy};
 pub use queues::{drain, use_queue};
 pub use rows::{read_pair, use_rows, use_rows_table};
@@ -53,9 +59,14 @@ impl World {
 
     /// Access to the steady account, as soon as it exists.
     pub async fn steady(&self) -> AccountAccess {
+        self.access_to(STEADY).await
+    }
+
+    /// Access to an account that is never removed, as soon as it exists.
+    pub async fn access_to(&self, account: &str) -> AccountAccess {
         loop {
             let which = self.rng.below(2) as usize;
-            let access = self.ledger().accounts.access(STEADY, which);
+            let access = self.ledger().accounts.access(account, which);
             if let Some(access) = access {
                 return access;
             }
@@ -65,11 +76,16 @@ impl World {
 
     /// Creates something in the steady account that all clients use.
     pub async fn set_up(&self, service: Service, request: impl Fn() -> Request) {
+        self.set_up_in(STEADY, service, request).await;
+    }
+
+    /// The same in another account that is never removed.
+    pub async fn set_up_in(&self, account: &str, service: Service, request: impl Fn() -> Request) {
         for _ in 0..ATTEMPTS_MAX {
-            let access = self.steady().await;
+            let access = self.access_to(account).await;
             let status = self.send_as(&access, service, request()).await.status();
             // 412: it exists, and somebody has its lease.
-            if matches!(status, 201 | 204 | 409 | 412) {
+            if matches!(status, 201 | 202 | 204 | 409 | 412) {
                 return;
             }
             pass(500).await;

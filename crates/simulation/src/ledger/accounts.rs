@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lazuli_model::ErrorCode;
+
 use super::Checked;
 use crate::network::{Got, RequestOutcome};
 
@@ -118,13 +120,15 @@ impl AccountLedger {
 
     /// Checks that a response accepts the keys that it must accept, and no others.
     pub fn check(&self, access: &AccountAccess, outcome: &RequestOutcome) -> Checked {
-        let RequestOutcome::Got(Got { status, .. }) = outcome else { return Ok(()) };
+        let RequestOutcome::Got(Got { status, error, .. }) = outcome else { return Ok(()) };
         if access.is_dead && (*status < 400 || matches!(status, 409 | 412)) {
             return Err(format!("account {} accepts a key that was replaced: {status}", access.account));
         }
         let Some(found) = self.accounts.get(&access.account) else { return Ok(()) };
         let is_stable = access.is_stable && access.changes == found.changes && !access.is_dead;
-        if is_stable && *status == 403 {
+        // This 403 is about a version, not about the key.
+        let is_about_key = *error != Some(ErrorCode::OperationNotAllowedOnRootBlob);
+        if is_stable && *status == 403 && is_about_key {
             return Err(format!("account {} rejects a valid key", access.account));
         }
         Ok(())

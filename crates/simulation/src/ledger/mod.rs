@@ -1,17 +1,21 @@
 //! What must be true: everything that clients were promised, and how a response can break a promise.
 //!
-//! Each register (a pair of rows, a blob) has one writer, so the values that a reader may see are exactly those between the
+//! Each register (a pair of rows, a blob, a page) has one writer, so the values that a reader may see are exactly those between the
 //! last acknowledged write before the read and the last write that was begun when the read ended.
 
 mod accounts;
+mod appends;
 mod derived;
+mod kept;
 mod leases;
 mod messages;
 mod policies;
 mod registers;
 
 pub use accounts::{AccountAccess, AccountLedger};
+pub use appends::{AppendFloor, AppendLedger};
 pub use derived::DerivedLedger;
+pub use kept::{KeptLedger, VersionAccess};
 pub use leases::LeaseLedger;
 pub use messages::{Hold, Messages};
 pub use policies::{PolicyAccess, PolicyLedger};
@@ -25,8 +29,12 @@ pub type Checked = Result<(), String>;
 pub struct Ledger {
     /// Accounts, their keys, and the containers that were created in them.
     pub accounts: AccountLedger,
-    /// Rows and blobs.
+    /// Rows, blobs and pages.
     pub registers: Registers,
+    /// Pieces of the append blob.
+    pub appends: AppendLedger,
+    /// Versions of blobs.
+    pub kept: KeptLedger,
     /// Messages.
     pub messages: Messages,
     /// Snapshots and copies of blobs.

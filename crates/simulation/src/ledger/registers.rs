@@ -57,6 +57,19 @@ impl Registers {
         writes.iter().skip(floor as usize).any(|write| !write.is_present)
     }
 
+    /// Checks a response to a request that began at `floor` and shows only whether there is a value.
+    pub fn check_presence(&self, name: &str, floor: u64, is_present: bool) -> Checked {
+        let Some(writes) = self.0.get(name) else {
+            return if is_present { Err(format!("{name} was never written")) } else { Ok(()) };
+        };
+        let mut since = writes.iter().skip(floor as usize);
+        if since.any(|write| write.is_present == is_present && write.fate != Some(Fate::Rejected)) {
+            return Ok(());
+        }
+        let what = if is_present { "has a value" } else { "has no value" };
+        Err(format!("{name} {what}, but write {floor} was acknowledged: {writes:?}"))
+    }
+
     /// Checks the result of a read that began at `floor`: the number of a write, or no value.
     pub fn check(&self, name: &str, floor: u64, seen: Option<u64>) -> Checked {
         let Some(writes) = self.0.get(name) else { return Ok(()) };
