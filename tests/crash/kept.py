@@ -27,13 +27,16 @@ POLICY = ("<StorageServiceProperties><DeleteRetentionPolicy><Enabled>true</Enabl
 CURRENT, PAST, DELETED, BIN = "current", "past", "deleted", "bin"
 # The key of the other container among the names of blobs, and the blob in it.
 BOX, THING = "", "thing"
+# Nothing listens there.
+NOWHERE = "http://127.0.0.1:9/"
 XML = {"Content-Type": "application/xml"}
 
 
-def flags(rehydrate_seconds=0):
-    """Arguments of a server for these clients."""
+def flags(rehydrate_seconds=0, delivers=True):
+    """Arguments of a server for these clients. Without `delivers`, the target of events cannot be reached."""
+    target = f"queue:{QUEUE}" if delivers else NOWHERE
     return ["--blob-versioning=" + VERSIONED, "--container-retention-days", 7, "--rehydrate-seconds", rehydrate_seconds,
-            *(part for account in KEEPING for part in ("--events", f"{account}=queue:{QUEUE}"))]
+            *(part for account in KEEPING for part in ("--events", f"{account}={target}"))]
 
 
 class Unread(NamedTuple):

@@ -45,6 +45,8 @@ GRACEFUL = 0.1
 POWER_STAYS = 0.25
 # Blobs leave the archive later than the request, and often after the next start.
 REHYDRATE_SECONDS = 1
+# The share of starts that deliver no events: these wait for a later start.
+UNDELIVERED = 0.4
 # Writers for each client of queues and of blobs.
 WRITERS_PER_CLIENT = 4
 # The share of cycles after which `lazuli check` reads the store, before anybody opens it, and nothing may be wrong.
@@ -78,12 +80,12 @@ class Run:
             self.acknowledged += 1
             self.tally.notify_all()
 
-    def server(self, **options):
+    def server(self, delivers, **options):
         env = ENVIRONMENT
         if self.args.shim:
             env = env | {"LD_PRELOAD": os.path.abspath(self.args.shim), "LAZULI_FAULTS_DIR": self.disk,
                          "LAZULI_FAULTS_UNDO": self.undo}
-        return Server(self.args.binary, "--location", self.directory, *flags(REHYDRATE_SECONDS), env=env, **options)
+        return Server(self.args.binary, "--location", self.directory, *flags(REHYDRATE_SECONDS, delivers), env=env, **options)
 
     def lose_power(self, wholly=False):
         """All that was not synced is gone, or, as often, only the latest of it."""
@@ -95,15 +97,16 @@ class Run:
         self.lost_writes += loss.lost_writes
         self.lost_names += loss.lost_names
 
-    def start(self):
+    def start(self, is_last=False):
+        delivers = is_last or self.random.random() >= UNDELIVERED
         while self.random.random() < INTERRUPTED:
-            server = self.server(wait=False)
+            server = self.server(delivers, wait=False)
             threading.Event().wait(self.random.uniform(0, START_MAX_SECONDS))
             server.kill()
             self.lose_power()
             self.early_kills += 1
         began = time.monotonic()
-        server = self.server()
+        server = self.server(delivers)
         self.starts.append(time.monotonic() - began)
         return server
 
@@ -211,7 +214,7 @@ def main():
             if number < args.cycles:
                 problems = run.cycle()
             else:
-                with run.start() as server:
+                with run.start(is_last=True) as server:
                     problems = run.finish(server)
                     server.stop()
                 problems += run.check()
