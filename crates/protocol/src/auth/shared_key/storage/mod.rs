@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure};
@@ -34,7 +35,10 @@ const LINES: [&str; 11] = [
     "if-unmodified-since",
     "range",
 ];
-const LITE_LINES: [&str; 3] = ["content-md5", "content-type", "date"];
+/// Those that [`Form::Lite`] has: `content-md5`, `content-type` and `date`.
+const LITE_LINES: Range<usize> = 3..6;
+/// What the names of the canonicalised headers start with.
+const OWN_PREFIX: &str = "x-ms-";
 
 /// Which parts are signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +82,8 @@ pub(super) struct Request<'a, 'h> {
     account: &'a str,
     query: Query<'a>,
     version: ApiVersion,
+    /// The values of [`LINES`]; empty for one that is absent.
+    lines: [&'h str; LINES.len()],
     /// The `x-ms-` headers, sorted by their names in ordinal order.
     headers: Vec<(&'h str, &'h str)>,
 }
@@ -90,17 +96,28 @@ impl<'a, 'h> Request<'a, 'h> {
             ApiVersion::NONE => ApiVersion::V2016_05_31,
             version => version,
         };
-        let is_own = |name: &str| name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("x-ms-"));
-        let fields = head.fields.iter().filter(|field| is_own(field.name));
-        let mut headers: Vec<_> = fields.map(|field| (field.name, field.value)).collect();
+        let (mut lines, mut headers) = ([None; LINES.len()], Vec::new());
+        let mut repeated = LINES.len();
+        for field in head.fields {
+            let start = field.name.get(..OWN_PREFIX.len());
+            if start.is_some_and(|start| start.eq_ignore_ascii_case(OWN_PREFIX)) {
+                headers.push((field.name, field.value));
+            } else if let Some(at) = LINES.iter().position(|name| field.name.eq_ignore_ascii_case(name)) {
+                if lines[at].is_some() {
+                    repeated = repeated.min(at);
+                }
+                lines[at].get_or_insert(field.value);
+            }
+        }
         headers.sort_by(|(one, _), (other, _)| ordinal(one, other));
         let twice = headers.windows(2).find(|pair| pair[0].0.eq_ignore_ascii_case(pair[1].0));
         let twice = twice.map(|pair| pair[0].0);
-        if let Some(name) = twice.or_else(|| LINES.into_iter().find(|name| head.all(name).nth(1).is_some())) {
+        if let Some(name) = twice.or_else(|| LINES.get(repeated).copied()) {
             let failure = Failure::from(ErrorCode::InvalidHeaderValue).found_in(Origin::FrontEnd);
             return Err(failure.detail("HeaderName", name.to_owned()));
         }
-        Ok(Self { head, account, query, version, headers })
+        let lines = lines.map(Option::unwrap_or_default);
+        Ok(Self { head, account, query, version, lines, headers })
     }
 
     /// The string to sign.
@@ -108,8 +125,8 @@ impl<'a, 'h> Request<'a, 'h> {
         let mut out = String::with_capacity(TEXT_BYTES_USUAL);
         out.push_str(self.head.method);
         out.push('\n');
-        for name in if form == Form::Full { &LINES[..] } else { &LITE_LINES[..] } {
-            out.push_str(self.line(name));
+        for at in if form == Form::Full { 0..LINES.len() } else { LITE_LINES } {
+            out.push_str(self.line(at));
             out.push('\n');
         }
         self.push_headers(&mut out, variant);
@@ -129,9 +146,9 @@ impl<'a, 'h> Request<'a, 'h> {
     }
 
     /// The value of a standard header on its line.
-    fn line(&self, name: &str) -> &'h str {
-        let value = self.head.get(name).unwrap_or("");
-        match name {
+    fn line(&self, at: usize) -> &'h str {
+        let value = self.lines[at];
+        match LINES[at] {
             "date" if self.head.get_filled("x-ms-date").is_some() => "",
             "content-length" if value == "0" && self.version >= ApiVersion::V2015_02_21 => "",
             _ => value,
@@ -154,7 +171,9 @@ impl<'a, 'h> Request<'a, 'h> {
             if value.is_empty() && self.version < ApiVersion::V2016_05_31 {
                 continue;
             }
-            out.extend(name.chars().map(|c| c.to_ascii_lowercase()));
+            let start = out.len();
+            out.push_str(name);
+            out[start..].make_ascii_lowercase();
             out.push(':');
             if folds && has_runs(value) {
                 push_folded(out, value)
@@ -236,7 +255,11 @@ fn lower(text: Cow<'_, str>) -> Cow<'_, str> {
 
 /// Order of header names by the values of their bytes, in lower case.
 fn ordinal(one: &str, other: &str) -> Ordering {
-    one.bytes().map(|b| b.to_ascii_lowercase()).cmp(other.bytes().map(|b| b.to_ascii_lowercase()))
+    // All of them start with the same prefix.
+    fn rest(name: &str) -> impl Iterator<Item = u8> {
+        name.as_bytes()[OWN_PREFIX.len()..].iter().map(u8::to_ascii_lowercase)
+    }
+    rest(one).cmp(rest(other))
 }
 
 /// Order of header names in which hyphens and apostrophes count only between names that are equal without them, and
@@ -255,7 +278,11 @@ fn words(one: &str, other: &str) -> Ordering {
 
 /// Whether folding would change the value.
 fn has_runs(value: &str) -> bool {
-    value.contains("  ") || value.contains(['\t', '\r', '\n'])
+    let mut last = 0;
+    value.bytes().any(|byte| {
+        let before = std::mem::replace(&mut last, byte);
+        matches!(byte, b'\t' | b'\r' | b'\n') || (byte == b' ' && before == b' ')
+    })
 }
 
 /// Appends the value with each run of white space outside quotes as one space.
