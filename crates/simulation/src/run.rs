@@ -41,7 +41,7 @@ impl Default for Settings {
     }
 }
 
-/// What a simulation found.
+/// The result of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimulationReport {
     /// The seed.
@@ -54,7 +54,7 @@ pub struct SimulationReport {
     pub hash: u64,
     /// Simulated time in milliseconds.
     pub milliseconds: u64,
-    /// What went wrong first, if anything.
+    /// The first failure, if there is one.
     pub failure: Option<String>,
     /// The last events.
     pub lines: Vec<String>,

@@ -286,7 +286,7 @@ fn number(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// What is stored. A line here may be added, never changed.
+    /// The stored form. A line here may be added, never changed.
     #[test]
     fn keys_stay() {
         assert_eq!(event(Generation(0x8d)), "e/000000000000008d");

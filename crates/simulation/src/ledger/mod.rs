@@ -1,4 +1,4 @@
-//! What must be true: everything that clients were promised, and how a response can break a promise.
+//! The promises to clients, and the responses that would break them.
 //!
 //! Each register (a pair of rows, a blob, a page) has one writer, so the values that a reader may see are exactly those between the
 //! last acknowledged write before the read and the last write that was begun when the read ended.
@@ -24,7 +24,7 @@ pub use registers::Registers;
 /// The result of a check: what is wrong, if anything.
 pub type Checked = Result<(), String>;
 
-/// What must be true.
+/// The promises to clients.
 #[derive(Default)]
 pub struct Ledger {
     /// Accounts, their keys, and the containers that were created in them.

@@ -1,4 +1,4 @@
-//! One client of a history of blobs: one file per type of blob, with what it chooses, sends and reads.
+//! One client of a history of blobs: one file per type of blob, with the client's choices, requests and reads.
 
 mod append;
 mod block;
