@@ -1,5 +1,6 @@
 //! Appends that are committed together behave as if each were a commit of its own.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
@@ -156,4 +157,35 @@ async fn appends_after_a_snapshot_do_not_reuse_its_etag() {
     assert_ne!(etag, before);
     let done = append_all(&world, |_| AppendConditions::default()).await;
     assert!(done.iter().all(|outcome| offset_and_etag(outcome).1 != etag));
+}
+
+/// An embedded service can outlive the runtime that its clients use. If that ended before the task of an append had begun, all
+/// later appends to the blob waited for ever.
+#[test]
+fn a_log_is_usable_after_the_runtime_of_its_clients_has_ended() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let first = runtime();
+    let world = first.block_on(async {
+        let world = World::new().await;
+        world.create_append("log").await.unwrap();
+        let mut append = Box::pin(world.append("log", vec![1; 10]));
+        poll_fn(|context| {
+            assert!(append.as_mut().poll(context).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+        drop(append);
+        world
+    });
+    drop(first);
+    runtime().block_on(async {
+        let mut append = Box::pin(world.append("log", vec![2; 10]));
+        for _ in 0..1000 {
+            if poll_fn(|context| Poll::Ready(append.as_mut().poll(context).is_ready())).await {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+        panic!("it waits for ever");
+    });
 }

@@ -101,16 +101,25 @@ impl Appends {
 }
 
 /// Lets a later append start a new task if this one panics or is dropped.
-struct Task<'a> {
-    appends: &'a Appends,
-    at: &'a At,
+struct Task {
+    core: Arc<Core>,
+    at: At,
     has_ended: bool,
 }
 
-impl Drop for Task<'_> {
+impl Task {
+    async fn run(mut self) {
+        while let Some(batch) = self.core.appends.take(&self.at) {
+            self.core.append_batch(&self.at, batch).await;
+        }
+        self.has_ended = true;
+    }
+}
+
+impl Drop for Task {
     fn drop(&mut self) {
         if !self.has_ended {
-            self.appends.lock().remove(self.at);
+            self.core.appends.lock().remove(&self.at);
         }
     }
 }
@@ -126,20 +135,13 @@ impl Core {
         let parts = parts_of(&received.body);
         let (reply, replied) = oneshot::channel();
         if self.appends.push(at, Waiting { append, received, parts, reply }) {
-            let (core, at) = (Arc::clone(self), at.clone());
-            tokio::spawn(async move { core.append_waiting(&at).await });
+            // Made before it is spawned: a runtime that is shutting down drops a task without starting it.
+            let task = Task { core: Arc::clone(self), at: at.clone(), has_ended: false };
+            tokio::spawn(task.run());
         }
         replied.await.unwrap_or_else(|_| {
             Err(lazuli_engine::Error::Unknown("the task that appends has ended".into()).into())
         })
-    }
-
-    async fn append_waiting(&self, at: &At) {
-        let mut task = Task { appends: &self.appends, at, has_ended: false };
-        while let Some(batch) = self.appends.take(at) {
-            self.append_batch(at, batch).await;
-        }
-        task.has_ended = true;
     }
 
     /// Commits appends and reports the outcome to their callers.
