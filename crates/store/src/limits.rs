@@ -104,8 +104,13 @@ pub const CACHE_PROBES_MAX: usize = 16;
 /// After this many failed searches for room, the scan counts of all segments are halved.
 pub const CACHE_DECLINES_MAX: usize = 256;
 
-/// Memory for rows that are not yet in a sorted file, unless the options say otherwise.
-pub const MEMTABLE_BYTES: u64 = 32 * 1024 * 1024;
+/// Maximum memory for rows that are not yet in a sorted file, unless the options say otherwise.
+pub const MEMTABLE_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// Minimum: below it, each commit of a few megabytes would be a sorted file.
+pub const MEMTABLE_BYTES_MIN: u64 = 8 * 1024 * 1024;
+/// A memtable takes the size of all caches divided by this. While files are merged, [`WRITE_BUFFERS_MAX`] of them fill up,
+/// so who asks for small caches would otherwise get several times as much memory for writes.
+pub const MEMTABLE_SHARE: u64 = 4;
 /// New writes wait while rows that are in no sorted file yet would take more than this many memtables, unless there is
 /// nothing left to write out.
 pub const WRITE_BUFFERS_MAX: u64 = 4;

@@ -4,8 +4,8 @@ use lazuli_engine::Clock;
 
 use crate::content;
 use crate::limits::{
-    BATCH_BYTES_MAX, CACHE_BYTES, FIXED_BYTES, GROUP_BYTES_MAX, MEMTABLE_BYTES, QUEUE_BYTES_MAX, READS,
-    VALUE_BYTES_MAX, WRITE_BUFFERS_MAX,
+    BATCH_BYTES_MAX, CACHE_BYTES, FIXED_BYTES, GROUP_BYTES_MAX, MEMTABLE_BYTES_MAX, MEMTABLE_BYTES_MIN,
+    MEMTABLE_SHARE, QUEUE_BYTES_MAX, READS, VALUE_BYTES_MAX, WRITE_BUFFERS_MAX,
 };
 
 /// How a store is opened. Take [`Options::default`] and change what you need.
@@ -32,11 +32,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// Divides one size among the caches.
+    /// Divides one size among the caches. Small caches come with small memtables, since both are memory.
     pub fn with_caches(self, bytes: u64) -> Self {
         let (scan_cache_bytes, row_cache_bytes) = (bytes / 4, bytes / 4);
         let cache_bytes = bytes - scan_cache_bytes - row_cache_bytes;
-        Self { cache_bytes, scan_cache_bytes, row_cache_bytes, ..self }
+        Self { cache_bytes, scan_cache_bytes, row_cache_bytes, memtable_bytes: memtable_bytes(bytes), ..self }
     }
 
     /// Upper bound of the memory that a store with these options takes: its caches; rows that are in no sorted file yet,
@@ -69,11 +69,16 @@ impl Default for Options {
             durability: Durability::Full,
             accept_data_loss: false,
             clock: Clock::system(),
-            memtable_bytes: MEMTABLE_BYTES,
+            memtable_bytes: memtable_bytes(CACHE_BYTES),
             reads_max: READS,
             scans_max: 2 * std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
+}
+
+/// The size of a memtable next to caches of a size.
+fn memtable_bytes(cache_bytes: u64) -> u64 {
+    (cache_bytes / MEMTABLE_SHARE).clamp(MEMTABLE_BYTES_MIN, MEMTABLE_BYTES_MAX)
 }
 
 /// When a commit counts as complete.
@@ -83,4 +88,21 @@ pub enum Durability {
     Full,
     /// When the operating system has it: it survives the end of the process, but not a loss of power.
     Relaxed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1024 * 1024;
+
+    /// A bug: with caches of 64 MiB, rows that were in no sorted file yet took up to 129 MiB, so a server under load exceeded
+    /// its bound of memory.
+    #[test]
+    fn small_caches_come_with_small_write_buffers() {
+        let unwritten = |mib: u64| Options::default().with_caches(mib * MIB).unwritten_bytes_max() / MIB;
+        assert_eq!([0, 16, 64, 100, 128, 256, 4096].map(unwritten), [33, 33, 65, 101, 129, 129, 129]);
+        let default = Options::default();
+        assert_eq!(default.memtable_bytes, default.clone().with_caches(CACHE_BYTES).memtable_bytes);
+    }
 }
