@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use lazuli_archive::{ArchiveReader, Block, ContentBlock, Packer, Totals};
 use lazuli_engine::content::{Content, Copied, Copy};
-use lazuli_engine::{Dump, Error, Stored, keycode};
+use lazuli_engine::{Dump, Stored, keycode};
 use lazuli_objects::ObjectsUrl;
 use lazuli_postgres::{Filler, Postgres, PostgresUrl, SCHEMA_VERSION};
 use lazuli_service::naming;
@@ -76,7 +76,7 @@ enum EngineCommand {
 /// The data to copy.
 enum Origin {
     /// Everything of an engine, which other processes may use meanwhile if it is shared.
-    Engine { copy: Box<Copy>, is_shared: bool },
+    Engine(Box<Copy>),
     /// A backup.
     Backup(Box<ArchiveReader>),
 }
@@ -84,9 +84,7 @@ enum Origin {
 impl Origin {
     async fn next(&mut self) -> Result<Copied, String> {
         match self {
-            Self::Engine { copy, is_shared } => {
-                copy.next(PAGE_BYTES).await.map_err(|error| in_time(&error, *is_shared))
-            }
+            Self::Engine(copy) => copy.next(PAGE_BYTES).await.map_err(|error| error.to_string()),
             Self::Backup(reader) => match reader.next_block().map_err(|error| error.to_string())? {
                 Some(Block::Rows(rows)) => Ok(Copied::Rows(rows)),
                 Some(Block::Content(ContentBlock { piece, offset, bytes })) => {
@@ -96,17 +94,6 @@ impl Origin {
                 None => Err("the backup ends too early".into()),
             },
         }
-    }
-}
-
-/// An error of a copy. Only this process keeps content for the copy; others that share the engine remove it after an hour.
-pub fn in_time(error: &Error, is_shared: bool) -> String {
-    match error {
-        Error::Corrupt(_) if is_shared => format!(
-            "{error}; if the copy ran for more than an hour, a front end may have removed content of a blob that was \
-             replaced or deleted meanwhile: stop the front ends, or copy when little is written; lazuli check finds damage"
-        ),
-        _ => error.to_string(),
     }
 }
 
@@ -155,8 +142,7 @@ async fn copy(from: &End, to: &End, quiet: bool) -> Result<ExitCode, String> {
     let source =
         engine_url::open(&from.url, from.content.as_ref(), engine_url::StoreSettings::default()).await?;
     let all = Copy::begin(&*source, naming()).await.map_err(|error| error.to_string())?;
-    let is_shared = matches!(from.url, EngineUrl::Postgres(_));
-    let mut all = Origin::Engine { copy: Box::new(all), is_shared };
+    let mut all = Origin::Engine(Box::new(all));
     let copied = copy_from(&mut all, to, quiet).await;
     drop(all);
     let closed = source.close().await.map_err(|error| error.to_string());
@@ -381,19 +367,4 @@ fn compare(found: &Totals, wanted: &Totals) -> Result<(), String> {
         "the copy has {} rows with checksum {:032x}, the source {} with {:032x}; run the command again",
         found.rows, found.digest, wanted.rows, wanted.digest
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Front ends keep replaced content for an hour, so a longer copy can find it gone.
-    #[test]
-    fn a_copy_of_a_shared_engine_that_lacks_content_names_the_hour() {
-        let gone = Error::Corrupt("piece 1/0+10 is gone".into());
-        assert!(in_time(&gone, true).contains("more than an hour"));
-        assert_eq!(in_time(&gone, false), gone.to_string());
-        let away = Error::Unavailable("no database".into());
-        assert_eq!(in_time(&away, true), away.to_string());
-    }
 }

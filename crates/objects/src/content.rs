@@ -10,8 +10,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use lazuli_engine::content::checksum::{Summing, table_bytes, verify_piece};
 use lazuli_engine::content::{
-    ALIGN_BYTES, Content, ContentLedger, ContentReader, ContentStatus, ContentSweep, ContentWriter, Extent,
-    ExtentPage, Fold, Piece, Pinned, Pins, Spot, Units, units_of,
+    ALIGN_BYTES, Content, ContentHold, ContentLedger, ContentReader, ContentStatus, ContentSweep,
+    ContentWriter, Extent, ExtentPage, Fold, Piece, Pinned, Pins, Spot, Units, units_of,
 };
 use lazuli_engine::{EngineFuture, Error, Result};
 use tokio::sync::Semaphore;
@@ -155,8 +155,11 @@ impl Inner {
         Ok(())
     }
 
-    /// Deletes the pieces that are not pinned; returns the others.
+    /// Deletes the pieces that are not pinned or held; returns the others.
     async fn release(&self, pieces: Vec<Piece>) -> Result<Vec<Piece>> {
+        if self.ledger.is_held().await? {
+            return Ok(pieces);
+        }
         let mut leaving = Leaving { inner: self, pieces: Vec::new() };
         // A later pin of one of them finds that it is being deleted.
         let pinned = self.pins.free(pieces, |piece| {
@@ -300,6 +303,14 @@ impl Content for ObjectContent {
 
     fn pin_all(&self) -> Pinned {
         self.inner.pins.pin_all()
+    }
+
+    fn hold_all(&self) -> EngineFuture<'_, Box<dyn ContentHold>> {
+        Box::pin(async {
+            let pinned = self.pin_all();
+            let hold = Arc::clone(&self.inner.ledger).hold().await?;
+            Ok(Box::new((pinned, hold)) as Box<dyn ContentHold>)
+        })
     }
 
     fn release(&self, pieces: Vec<Piece>) -> EngineFuture<'_, Vec<Piece>> {

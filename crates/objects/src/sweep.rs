@@ -37,23 +37,28 @@ impl ObjectSweep {
 
     async fn end(self) -> Result<Swept> {
         let mut swept = Swept::default();
+        if self.inner.ledger.is_held().await? {
+            return Ok(swept);
+        }
         let streams: Vec<u64> = self.kept.keys().copied().collect();
         let mut unused = HashSet::new();
         let is_all = self.inner.pins.free_streams(&streams, |stream| {
             unused.insert(stream);
         });
         for (stream, kept) in &self.kept {
-            // Not if pieces of another store were put into it meanwhile.
-            if unused.contains(stream) && self.inner.ledger.is_free(*stream).await? {
-                self.settle(*stream, kept, &mut swept).await?;
+            // Not if pieces of another store were put into it meanwhile, or another process sweeps it.
+            if unused.contains(stream) && self.inner.ledger.begin_sweep(*stream).await? {
+                let settled = self.settle(*stream, kept, &mut swept).await;
+                self.inner.ledger.end_sweep(*stream, settled.as_ref().ok().copied()).await?;
+                settled?;
             }
         }
         swept.is_complete = is_all && !self.is_partial;
         Ok(swept)
     }
 
-    /// Deletes the objects of a stream that were not kept.
-    async fn settle(&self, stream: u64, kept: &Units, swept: &mut Swept) -> Result<()> {
+    /// Deletes the objects of a stream that were not kept; returns the bytes of the others.
+    async fn settle(&self, stream: u64, kept: &Units, swept: &mut Swept) -> Result<u64> {
         let (mut live, mut gone) = (0, 0);
         let mut from = Some(Spot { stream, offset: 0 });
         while let Some(start) = from {
@@ -68,9 +73,8 @@ impl ObjectSweep {
         }
         swept.kept_bytes += live;
         swept.freed_bytes += gone;
-        self.inner.ledger.settle(stream, live).await?;
         self.inner.freed.fetch_add(gone, Ordering::Relaxed);
-        Ok(())
+        Ok(live)
     }
 
     /// Deletes objects, several at a time.

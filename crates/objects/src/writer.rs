@@ -142,7 +142,7 @@ impl ObjectWriter {
         while !self.flights.is_empty() {
             self.arrive().await?;
         }
-        self.inner.ledger.check(&self.done)?;
+        self.inner.ledger.check(&self.done).await?;
         for (_, bytes) in self.places.drain(..) {
             self.inner.writing.fetch_sub(bytes, Ordering::Relaxed);
         }

@@ -38,7 +38,7 @@ pub async fn look_after(core: Arc<Core>, ledger: Arc<StreamLedger>) {
 pub async fn renew_all(core: &Core, ledger: &StreamLedger, now: Instant) -> Result<()> {
     ledger.renew().await?;
     core.renew(now).await?;
-    for done in [ledger.report().await, ledger.fence(now).await] {
+    for done in [ledger.report().await, ledger.fence(now).await, ledger.keep_holds(now).await] {
         if let Err(error) = done {
             tracing::warn!(%error, "the use of content by front ends could not be updated");
         }

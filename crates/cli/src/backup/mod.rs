@@ -25,7 +25,7 @@ use crate::summary::Counter;
 /// The backup is a snapshot: it contains every change that was acknowledged before it began, no later change, and no partial
 /// batch. It contains tables, queues, blobs, accounts with their keys, access policies, service properties, and the clock of
 /// ETags. If a server has the store open, the server creates the backup and keeps serving. Front ends that share a database
-/// keep serving, too; a backup of it should take less than an hour, because they remove replaced content after that time.
+/// keep serving, too, and keep replaced content until the backup is complete.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

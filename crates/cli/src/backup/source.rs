@@ -12,7 +12,6 @@ use lazuli_service::naming;
 use serde_json::Value;
 
 use crate::admin;
-use crate::engine::in_time;
 use crate::engine_url::{self, EngineError, EngineUrl};
 use crate::runtime::{self, Runtime};
 
@@ -40,8 +39,6 @@ pub struct OpenStore {
     runtime: Runtime,
     engine: Arc<dyn Engine>,
     blocks: lazuli_archive::BackupSource,
-    /// Other processes may use the engine at the same time.
-    is_shared: bool,
 }
 
 impl BackupInput {
@@ -63,7 +60,7 @@ impl BackupInput {
         }
         let runtime = runtime::many_threads()?;
         let opened = runtime.block_on(engine_url::open(url, content, engine_url::StoreSettings::default()));
-        OpenStore::begin_on(runtime, opened?, true).map(|store| Self::Store(Box::new(store)))
+        OpenStore::begin_on(runtime, opened?).map(|store| Self::Store(Box::new(store)))
     }
 
     /// The next block.
@@ -86,17 +83,17 @@ impl BackupInput {
 
 impl OpenStore {
     fn begin(engine: Arc<dyn Engine>) -> Result<Self, String> {
-        Self::begin_on(runtime::one_thread()?, engine, false)
+        Self::begin_on(runtime::one_thread()?, engine)
     }
 
-    fn begin_on(runtime: Runtime, engine: Arc<dyn Engine>, is_shared: bool) -> Result<Self, String> {
+    fn begin_on(runtime: Runtime, engine: Arc<dyn Engine>) -> Result<Self, String> {
         let blocks = runtime.block_on(lazuli_archive::BackupSource::begin(&*engine, naming()));
-        Ok(Self { runtime, blocks: blocks.map_err(|e| e.to_string())?, engine, is_shared })
+        Ok(Self { runtime, blocks: blocks.map_err(|e| e.to_string())?, engine })
     }
 
     fn next_block(&mut self) -> Result<Vec<u8>, String> {
         let block = self.runtime.block_on(self.blocks.next());
-        let block = block.map_err(|error| in_time(&error, self.is_shared))?;
+        let block = block.map_err(|error| error.to_string())?;
         block.ok_or_else(|| "the backup has already ended".into())
     }
 

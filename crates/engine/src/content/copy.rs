@@ -1,14 +1,14 @@
 //! Everything of an engine as of one moment, rows and the content that they name, to be copied elsewhere.
 //!
-//! Invariant: everything is pinned before the snapshot of the rows is taken. So each piece that a row of the
-//! snapshot names can be read until the copy is dropped.
+//! Invariant: everything is held, in all processes that use the store, before the snapshot of the rows is taken. So each
+//! piece that a row of the snapshot names can be read until the copy is dropped.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Content, ContentReader, Naming, Piece, Pinned};
+use super::{Content, ContentHold, ContentReader, Naming, Piece};
 use crate::dump::{Dump, Marks, Stored};
 use crate::{Engine, Error, Result, TableId};
 
@@ -34,7 +34,7 @@ pub enum Copied {
 /// A copy in progress.
 pub struct Copy {
     dump: Box<dyn Dump>,
-    content: Option<(Arc<dyn Content>, Pinned)>,
+    content: Option<(Arc<dyn Content>, Box<dyn ContentHold>)>,
     naming: Box<dyn Naming>,
     /// Pieces that rows have named and that are yet to come, and whether each must be stored.
     pending: VecDeque<(Piece, bool)>,
@@ -55,10 +55,13 @@ struct Reading {
 impl Copy {
     /// Begins a copy.
     pub async fn begin(engine: &dyn Engine, naming: Box<dyn Naming>) -> Result<Self> {
-        let content = engine.content().map(|content| {
-            let pinned = content.pin_all();
-            (content, pinned)
-        });
+        let content = match engine.content() {
+            Some(content) => {
+                let hold = content.hold_all().await?;
+                Some((content, hold))
+            }
+            None => None,
+        };
         let dump = engine.dump().await?;
         let (pending, named) = (VecDeque::new(), HashSet::new());
         Ok(Self { dump, content, naming, pending, reading: None, partition: None, named })
@@ -90,6 +93,9 @@ impl Copy {
         }
         let rows = self.dump.next(bytes_max).await?;
         if rows.is_empty() {
+            if let Some((_, hold)) = &self.content {
+                hold.check().await?;
+            }
             return Ok(Copied::End(self.dump.marks()));
         }
         rows.iter().try_for_each(|row| self.note(row))?;

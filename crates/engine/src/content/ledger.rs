@@ -6,24 +6,33 @@
 //! Invariants:
 //! - A stream number is issued once, to one process.
 //! - A stream that was given up, or fenced, is never written to again under its number.
+//! - A stream is swept by one process at a time.
 
-use super::{Piece, Spot};
-use crate::{EngineFuture, Error, Result};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::{ContentHold, Piece, Spot};
+use crate::{EngineFuture, Error};
 
 /// The streams of all processes.
 pub trait ContentLedger: Send + Sync + 'static {
     /// A position for a piece of at most `length` bytes, in a stream of this process.
     fn place(&self, length: u32) -> EngineFuture<'_, Spot>;
 
-    /// Was this stream taken away from this process, which was wrongly assumed dead? Nothing may be named in it any more.
-    fn is_lost(&self, stream: u64) -> bool;
+    /// Does this process still have all of these streams, which it has written to? A process that was wrongly assumed dead
+    /// loses them: then nothing may be named in them any more. It may have been suspended together with its clocks, so the
+    /// response comes from the shared state.
+    fn owns<'a>(&'a self, streams: &'a HashSet<u64>) -> EngineFuture<'a, bool>;
 
     /// Rejects an upload that wrote to a stream which was taken away.
-    fn check(&self, pieces: &[Piece]) -> Result<()> {
-        match pieces.iter().any(|piece| self.is_lost(piece.stream)) {
-            true => Err(Error::Unavailable("the upload was interrupted too long; repeat it".into())),
-            false => Ok(()),
-        }
+    fn check<'a>(&'a self, pieces: &'a [Piece]) -> EngineFuture<'a, ()> {
+        let streams: HashSet<u64> = pieces.iter().map(|piece| piece.stream).collect();
+        Box::pin(async move {
+            match streams.is_empty() || self.owns(&streams).await? {
+                true => Ok(()),
+                false => Err(Error::Unavailable("the upload was interrupted too long; repeat it".into())),
+            }
+        })
     }
 
     /// Takes a stream whose pieces come from another store. `false` if a process that may be alive has it, or if this
@@ -35,20 +44,27 @@ pub trait ContentLedger: Send + Sync + 'static {
     fn count(&self, stream: u64, bytes: i64);
 
     /// At most `max` streams that no process can name new pieces of, starting with those that were never swept. If a
-    /// process was wrongly assumed dead, [`is_lost`](Self::is_lost) tells it.
+    /// process was wrongly assumed dead, [`owns`](Self::owns) tells it.
     fn left(&self, max: usize) -> EngineFuture<'_, Left>;
 
     /// All streams of which no process can name new pieces. Changes nothing.
     fn unowned(&self) -> EngineFuture<'_, Vec<u64>>;
 
-    /// Is the stream still without an owner?
-    fn is_free(&self, stream: u64) -> EngineFuture<'_, bool>;
+    /// Takes a stream for a sweep; `false` if it has an owner again, or another process sweeps it.
+    fn begin_sweep(&self, stream: u64) -> EngineFuture<'_, bool>;
 
-    /// Records that a sweep has examined the whole stream, of which `live` bytes are in use. An empty stream is removed.
-    fn settle(&self, stream: u64, live: u64) -> EngineFuture<'_, ()>;
+    /// Ends the sweep of a stream, of which `live` bytes are in use. An empty stream is removed. `None` if the sweep has
+    /// failed.
+    fn end_sweep(&self, stream: u64, live: Option<u64>) -> EngineFuture<'_, ()>;
 
     /// Bytes in all streams, by the last counts and sweeps.
     fn live(&self) -> EngineFuture<'_, u64>;
+
+    /// Begins a hold: when this returns, [`is_held`](Self::is_held) is true in all processes, until the result is dropped.
+    fn hold(self: Arc<Self>) -> EngineFuture<'static, Box<dyn ContentHold>>;
+
+    /// Does a process hold all content? Then nothing may be freed.
+    fn is_held(&self) -> EngineFuture<'_, bool>;
 }
 
 /// Streams that a sweep can cover.

@@ -74,7 +74,13 @@ pub trait Content: Send + Sync + 'static {
     /// the snapshot of the rows.
     fn pin_all(&self) -> Pinned;
 
-    /// Frees pieces that no row names any more, and returns those that are pinned: release them again later. Releasing
+    /// The same, but also for other processes that use the store: no process frees anything while the result exists.
+    fn hold_all(&self) -> EngineFuture<'_, Box<dyn ContentHold>> {
+        let pinned = self.pin_all();
+        Box::pin(std::future::ready(Ok(Box::new(pinned) as Box<dyn ContentHold>)))
+    }
+
+    /// Frees pieces that no row names any more, and returns those that are pinned or held: release them again later. Releasing
     /// a piece that is gone does nothing. The row that remembers the release may be deleted when this returns.
     fn release(&self, pieces: Vec<Piece>) -> EngineFuture<'_, Vec<Piece>>;
 
@@ -91,6 +97,25 @@ pub trait Content: Send + Sync + 'static {
 
     /// How many bytes are stored, live and dead.
     fn status(&self) -> EngineFuture<'_, ContentStatus>;
+}
+
+/// Keeps everything from being freed until it is dropped.
+pub trait ContentHold: Send + Sync {
+    /// Fails if something may have been freed since it began: processes that no longer respond lose their holds.
+    fn check(&self) -> EngineFuture<'_, ()>;
+}
+
+impl ContentHold for Pinned {
+    fn check(&self) -> EngineFuture<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// One for this process and one for the others.
+impl ContentHold for (Pinned, Box<dyn ContentHold>) {
+    fn check(&self) -> EngineFuture<'_, ()> {
+        self.1.check()
+    }
 }
 
 /// An upload in progress. Dropping it without sealing it frees its bytes.

@@ -1,10 +1,10 @@
 //! Streams of several processes, in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lazuli_engine::EngineFuture;
-use lazuli_engine::content::{ContentLedger, Left, Spot, Streams};
+use lazuli_engine::content::{ContentHold, ContentLedger, Left, Spot, Streams};
 
 /// State that all processes share.
 #[derive(Clone, Default)]
@@ -15,7 +15,26 @@ struct Entries {
     last_process: u64,
     last_stream: u64,
     streams: BTreeMap<u64, Entry>,
+    holds: usize,
 }
+
+/// A hold of some process.
+struct BookHold(Book);
+
+impl ContentHold for BookHold {
+    fn check(&self) -> EngineFuture<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+impl Drop for BookHold {
+    fn drop(&mut self) {
+        self.0.lock().holds -= 1;
+    }
+}
+
+/// The holder of a stream that is being swept.
+const SWEEP: u64 = u64::MAX;
 
 #[derive(Default)]
 struct Entry {
@@ -73,9 +92,10 @@ impl ContentLedger for Own {
         Box::pin(std::future::ready(Ok(spot)))
     }
 
-    fn is_lost(&self, stream: u64) -> bool {
-        let is_held = |entry: &Entry| entry.holder == self.process;
-        self.current().1.contains(&stream) && !self.book.lock().streams.get(&stream).is_some_and(is_held)
+    fn owns<'a>(&'a self, streams: &'a HashSet<u64>) -> EngineFuture<'a, bool> {
+        let entries = self.book.lock();
+        let is_own = |stream| entries.streams.get(stream).is_some_and(|entry| entry.holder == self.process);
+        Box::pin(std::future::ready(Ok(streams.iter().all(is_own))))
     }
 
     fn claim(&self, stream: u64) -> EngineFuture<'_, bool> {
@@ -112,19 +132,21 @@ impl ContentLedger for Own {
         Box::pin(std::future::ready(Ok(unowned.map(|(stream, _)| *stream).collect())))
     }
 
-    fn is_free(&self, stream: u64) -> EngineFuture<'_, bool> {
-        let is_free = self.book.lock().streams.get(&stream).is_some_and(|entry| entry.holder == 0);
+    fn begin_sweep(&self, stream: u64) -> EngineFuture<'_, bool> {
+        let mut entries = self.book.lock();
+        let entry = entries.streams.get_mut(&stream).filter(|entry| entry.holder == 0);
+        let is_free = entry.map(|entry| entry.holder = SWEEP).is_some();
         Box::pin(std::future::ready(Ok(is_free)))
     }
 
-    fn settle(&self, stream: u64, live: u64) -> EngineFuture<'_, ()> {
+    fn end_sweep(&self, stream: u64, live: Option<u64>) -> EngineFuture<'_, ()> {
         let mut entries = self.book.lock();
-        match live {
-            0 => drop(entries.streams.remove(&stream)),
-            live => {
-                if let Some(entry) = entries.streams.get_mut(&stream) {
-                    (entry.live, entry.is_swept) = (live as i64, true);
-                }
+        if live == Some(0) {
+            entries.streams.remove(&stream);
+        } else if let Some(entry) = entries.streams.get_mut(&stream) {
+            entry.holder = 0;
+            if let Some(live) = live {
+                (entry.live, entry.is_swept) = (live as i64, true);
             }
         }
         Box::pin(std::future::ready(Ok(())))
@@ -133,5 +155,15 @@ impl ContentLedger for Own {
     fn live(&self) -> EngineFuture<'_, u64> {
         let live: i64 = self.book.lock().streams.values().map(|entry| entry.live).sum();
         Box::pin(std::future::ready(Ok(live.max(0) as u64)))
+    }
+
+    fn hold(self: Arc<Self>) -> EngineFuture<'static, Box<dyn ContentHold>> {
+        self.book.lock().holds += 1;
+        let hold: Box<dyn ContentHold> = Box::new(BookHold(self.book.clone()));
+        Box::pin(std::future::ready(Ok(hold)))
+    }
+
+    fn is_held(&self) -> EngineFuture<'_, bool> {
+        Box::pin(std::future::ready(Ok(self.book.lock().holds > 0)))
     }
 }

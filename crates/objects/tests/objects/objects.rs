@@ -70,6 +70,27 @@ async fn front_ends_share_content() {
     assert_eq!(read_all(&two, &[yours]).await.as_ref(), Ok(&bytes));
 }
 
+/// A copy by one process keeps content that another one would free: replaced content, and what a sweep finds.
+#[tokio::test]
+async fn nothing_is_freed_while_another_process_holds_the_content() {
+    let world = World::new();
+    let ((one, first), (two, _), (three, _)) = (world.front_end(), world.front_end(), world.front_end());
+    let bytes = bytes_of(1, 100_000);
+    let (replaced, lost) = (write_all(&two, &bytes).await, write_all(&one, &bytes).await);
+    first.leave();
+    let hold = three.hold_all().await.unwrap();
+    assert_eq!(two.release(replaced.clone()).await, Ok(replaced.clone()));
+    let swept = two.sweep().await.unwrap().finish().await.unwrap();
+    assert_eq!((swept.freed_bytes, swept.is_complete), (0, false));
+    assert_eq!(hold.check().await, Ok(()));
+    for pieces in [&replaced, &lost] {
+        assert_eq!(read_all(&three, pieces).await.as_ref(), Ok(&bytes));
+    }
+    drop(hold);
+    assert_eq!(two.release(replaced).await, Ok(vec![]));
+    assert_eq!(two.sweep().await.unwrap().finish().await.unwrap().freed_bytes, lost[0].footprint());
+}
+
 /// Damage in the store is found: changed bytes and checksums, a shortened and a missing object.
 #[tokio::test]
 async fn damaged_objects_are_never_returned() {

@@ -11,14 +11,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use lazuli_engine::content::{ContentLedger, Left, STREAM_MAX, Spot, Streams};
+use lazuli_engine::content::{ContentHold, ContentLedger, Left, STREAM_MAX, Spot, Streams};
 use lazuli_engine::{EngineFuture, Error, Result};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_postgres::types::Type;
 
 use super::calls::{Parameter, signed, unsigned};
-use super::watch::StreamWatch;
+use super::hold::HoldBook;
+use super::watch::RenewalWatch;
 use crate::engine::{Core, incomplete};
 
 /// The value of the mark for content in chunks.
@@ -32,9 +33,11 @@ const TAKE: &str = "INSERT INTO lazuli_stream (stream, holder, seen, live, swept
 
 const RENEW: &str = "UPDATE lazuli_stream SET seen = now() WHERE holder = $1 RETURNING stream";
 
+const OWN: &str = "SELECT stream FROM lazuli_stream WHERE holder = $1 AND stream = ANY($2)";
+
 const COUNT: &str = "UPDATE lazuli_stream SET live = live + $2 WHERE stream = $1 RETURNING stream";
 
-const LEAVE: &str = "UPDATE lazuli_stream SET holder = '' WHERE holder = $1";
+const LEAVE: &str = "UPDATE lazuli_stream SET holder = '' WHERE holder = $1 OR holder = $2";
 
 const LIVE: &str = "SELECT coalesce(sum(live), 0)::int8 FROM lazuli_stream";
 
@@ -60,11 +63,16 @@ const COVERED: &str =
 
 const UNOWNED: &str = "SELECT stream FROM lazuli_stream WHERE holder = '' ORDER BY stream";
 
-const FREE: &str = "SELECT 1 FROM lazuli_stream WHERE stream = $1 AND holder = ''";
+/// The sweep is the holder. It is not renewed: if it takes longer than a day, another sweep of the same stream is harmless.
+const BEGIN_SWEEP: &str = "UPDATE lazuli_stream SET holder = $2, seen = now() \
+     WHERE stream = $1 AND (holder = '' OR holder = $2) RETURNING stream";
 
-const SETTLE: &str = "UPDATE lazuli_stream SET live = $2, swept = true WHERE stream = $1";
+const SETTLE: &str =
+    "UPDATE lazuli_stream SET holder = '', live = $3, swept = true WHERE stream = $1 AND holder = $2";
 
-const FORGET: &str = "DELETE FROM lazuli_stream WHERE stream = $1 AND holder = ''";
+const FORGET: &str = "DELETE FROM lazuli_stream WHERE stream = $1 AND holder = $2";
+
+const ABANDON_SWEEP: &str = "UPDATE lazuli_stream SET holder = '' WHERE stream = $1 AND holder = $2";
 
 /// Databases without the mark are older, and their content is in chunks.
 const MARK: &str = "INSERT INTO lazuli_meta (name, value) SELECT 'objects', $1 \
@@ -81,10 +89,10 @@ pub struct StreamLedger {
     current: tokio::sync::Mutex<Streams>,
     /// Streams that uploads of this process have written to.
     own: Mutex<HashSet<u64>>,
-    /// Those of them that another front end has taken away: nothing may be named there any more.
-    lost: Mutex<HashSet<u64>>,
-    /// Streams that may have lost their front ends.
-    watch: Mutex<StreamWatch>,
+    /// Streams that were not seen for a day.
+    watch: Mutex<RenewalWatch<i64, SystemTime>>,
+    /// Holds of this process and of others.
+    pub(super) holds: HoldBook,
     /// Whether this process has imported streams of other stores.
     has_adopted: AtomicBool,
     /// The database confirms that content is in the store that this process uses.
@@ -101,8 +109,8 @@ impl StreamLedger {
             connections: Semaphore::new((core.pool.url.pool / 2).max(1)),
             current: tokio::sync::Mutex::default(),
             own: Mutex::default(),
-            lost: Mutex::default(),
             watch: Mutex::default(),
+            holds: HoldBook::default(),
             has_adopted: AtomicBool::new(false),
             is_marked: AtomicBool::new(false),
             changes: Mutex::default(),
@@ -218,9 +226,9 @@ impl StreamLedger {
         Ok(())
     }
 
-    /// Makes sure that nothing is named any more in streams that this front end had.
+    /// Makes sure that nothing is named any more in streams that this front end had. Uploads that are sealed from now on
+    /// fail, since the database says that the streams are lost.
     async fn lose(&self, streams: &[u64]) {
-        locked(&self.lost).extend(streams);
         // Uploads that were sealed before are in their commits now: these fail until then.
         self.core.versions.hold();
         self.current.lock().await.leave();
@@ -252,9 +260,11 @@ impl StreamLedger {
     /// Gives up all streams.
     pub async fn leave(&self) -> Result<()> {
         self.current.lock().await.leave();
-        let told = self.report().await;
+        let told = self.report().await.and(self.end_all_holds().await);
         if self.has_any() {
-            self.call(LEAVE, &[(&self.core.holder, Type::TEXT)]).await?;
+            let parameters: [Parameter<'_>; 2] =
+                [(&self.core.holder, Type::TEXT), (&self.sweeper(), Type::TEXT)];
+            self.call(LEAVE, &parameters).await?;
         }
         told
     }
@@ -271,13 +281,31 @@ impl StreamLedger {
         rows.iter().map(|row| unsigned(row.get(0))).collect()
     }
 
-    async fn tell(&self, stream: u64, live: u64) -> Result<()> {
-        let parameters: [Parameter<'_>; 2] = [(&signed(stream), Type::INT8), (&signed(live), Type::INT8)];
+    /// The holder of streams that this process sweeps. It must not have them as its own: uploads that wrote to a stream before
+    /// it was lost would seem to be safe.
+    fn sweeper(&self) -> String {
+        format!("sweep {}", self.core.holder)
+    }
+
+    async fn take_for_sweep(&self, stream: u64) -> Result<bool> {
+        // It is given up when the process ends.
+        self.has_adopted.store(true, Ordering::Relaxed);
+        let parameters: [Parameter<'_>; 2] = [(&signed(stream), Type::INT8), (&self.sweeper(), Type::TEXT)];
+        Ok(!self.call(BEGIN_SWEEP, &parameters).await?.is_empty())
+    }
+
+    async fn tell(&self, stream: u64, live: Option<u64>) -> Result<()> {
+        let live_bytes = signed(live.unwrap_or_default());
+        let parameters: [Parameter<'_>; 3] =
+            [(&signed(stream), Type::INT8), (&self.sweeper(), Type::TEXT), (&live_bytes, Type::INT8)];
         match live {
-            0 => self.call(FORGET, &parameters[..1]).await?,
-            _ => self.call(SETTLE, &parameters).await?,
+            None => self.call(ABANDON_SWEEP, &parameters[..2]).await?,
+            Some(0) => self.call(FORGET, &parameters[..2]).await?,
+            Some(_) => self.call(SETTLE, &parameters).await?,
         };
-        self.changes().remove(&stream);
+        if live.is_some() {
+            self.changes().remove(&stream);
+        }
         Ok(())
     }
 
@@ -289,7 +317,8 @@ impl StreamLedger {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex whose holders do not panic.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -303,8 +332,13 @@ impl ContentLedger for StreamLedger {
         Box::pin(self.take_place(length))
     }
 
-    fn is_lost(&self, stream: u64) -> bool {
-        locked(&self.lost).contains(&stream)
+    fn owns<'a>(&'a self, streams: &'a HashSet<u64>) -> EngineFuture<'a, bool> {
+        Box::pin(async {
+            let numbers: Vec<i64> = streams.iter().map(|stream| signed(*stream)).collect();
+            let parameters: [Parameter<'_>; 2] =
+                [(&self.core.holder, Type::TEXT), (&numbers, Type::INT8_ARRAY)];
+            Ok(self.call(OWN, &parameters).await?.len() == numbers.len())
+        })
     }
 
     fn claim(&self, stream: u64) -> EngineFuture<'_, bool> {
@@ -323,15 +357,23 @@ impl ContentLedger for StreamLedger {
         Box::pin(self.all_unowned())
     }
 
-    fn is_free(&self, stream: u64) -> EngineFuture<'_, bool> {
-        Box::pin(async move { Ok(!self.call(FREE, &[(&signed(stream), Type::INT8)]).await?.is_empty()) })
+    fn begin_sweep(&self, stream: u64) -> EngineFuture<'_, bool> {
+        Box::pin(self.take_for_sweep(stream))
     }
 
-    fn settle(&self, stream: u64, live: u64) -> EngineFuture<'_, ()> {
+    fn end_sweep(&self, stream: u64, live: Option<u64>) -> EngineFuture<'_, ()> {
         Box::pin(self.tell(stream, live))
     }
 
     fn live(&self) -> EngineFuture<'_, u64> {
         Box::pin(self.all_live())
+    }
+
+    fn hold(self: Arc<Self>) -> EngineFuture<'static, Box<dyn ContentHold>> {
+        Box::pin(self.begin_hold())
+    }
+
+    fn is_held(&self) -> EngineFuture<'_, bool> {
+        Box::pin(async { Ok(!self.proven_holds().await?.is_empty()) })
     }
 }

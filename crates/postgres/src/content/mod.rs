@@ -9,10 +9,12 @@
 //! - A chunk that is sent again is written again, so that a standby confirms it again.
 //! - A sweep covers the streams that front ends have given up, and those that were taken away from front ends that are
 //!   gone: nothing can name their chunks later. `watch.rs` proves this.
+//! - Nothing is freed while a copy of the database is made, by whichever process: see `hold.rs`.
 
 mod adopt;
 mod calls;
 mod elsewhere;
+mod hold;
 mod ledger;
 mod listing;
 mod reader;
@@ -27,8 +29,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use lazuli_engine::content::{
-    CHUNK_BYTES_MAX, Content, ContentLedger, ContentReader, ContentStatus, ContentSweep, ContentWriter,
-    ExtentPage, Fold, Piece, Pinned, Pins, Spot,
+    CHUNK_BYTES_MAX, Content, ContentHold, ContentLedger, ContentReader, ContentStatus, ContentSweep,
+    ContentWriter, ExtentPage, Fold, Piece, Pinned, Pins, Spot,
 };
 use lazuli_engine::{EngineFuture, Result};
 use tokio::sync::Semaphore;
@@ -109,8 +111,11 @@ impl Inner {
         })
     }
 
-    /// Deletes the pieces that are not pinned; returns the others.
+    /// Deletes the pieces that are not pinned or held; returns the others.
     async fn release(&self, pieces: Vec<Piece>) -> Result<Vec<Piece>> {
+        if self.ledger.is_held().await? {
+            return Ok(pieces);
+        }
         let mut leaving = Leaving { inner: self, pieces: Vec::new() };
         // A later pin of one of them finds that it is being deleted.
         let pinned = self.pins.free(pieces, |piece| {
@@ -158,6 +163,14 @@ impl Content for ChunkContent {
 
     fn pin_all(&self) -> Pinned {
         self.inner.pins.pin_all()
+    }
+
+    fn hold_all(&self) -> EngineFuture<'_, Box<dyn ContentHold>> {
+        Box::pin(async {
+            let pinned = self.pin_all();
+            let hold = Arc::clone(&self.inner.ledger).hold().await?;
+            Ok(Box::new((pinned, hold)) as Box<dyn ContentHold>)
+        })
     }
 
     fn release(&self, pieces: Vec<Piece>) -> EngineFuture<'_, Vec<Piece>> {

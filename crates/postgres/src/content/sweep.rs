@@ -39,23 +39,28 @@ impl ChunkSweep {
 
     async fn end(self) -> Result<Swept> {
         let mut swept = Swept::default();
+        if self.inner.ledger.is_held().await? {
+            return Ok(swept);
+        }
         let streams: Vec<u64> = self.kept.keys().copied().collect();
         let mut unused = HashSet::new();
         let is_all = self.inner.pins.free_streams(&streams, |stream| {
             unused.insert(stream);
         });
         for (stream, kept) in &self.kept {
-            // Not if pieces of another store were put into it meanwhile.
-            if unused.contains(stream) && self.inner.ledger.is_free(*stream).await? {
-                self.settle(*stream, kept, &mut swept).await?;
+            // Not if pieces of another store were put into it meanwhile, or another process sweeps it.
+            if unused.contains(stream) && self.inner.ledger.begin_sweep(*stream).await? {
+                let settled = self.settle(*stream, kept, &mut swept).await;
+                self.inner.ledger.end_sweep(*stream, settled.as_ref().ok().copied()).await?;
+                settled?;
             }
         }
         swept.is_complete = is_all && !self.is_partial;
         Ok(swept)
     }
 
-    /// Deletes the chunks of a stream that were not kept.
-    async fn settle(&self, stream: u64, kept: &Units, swept: &mut Swept) -> Result<()> {
+    /// Deletes the chunks of a stream that were not kept; returns the bytes of the others.
+    async fn settle(&self, stream: u64, kept: &Units, swept: &mut Swept) -> Result<u64> {
         let (mut live, mut gone) = (Vec::new(), Vec::new());
         let mut from = Some(Spot { stream, offset: 0 });
         while let Some(start) = from {
@@ -73,9 +78,8 @@ impl ChunkSweep {
         let bytes = |chunks: &[Stored]| extents(chunks).iter().map(|extent| extent.bytes).sum::<u64>();
         swept.kept_bytes += bytes(&live);
         swept.freed_bytes += bytes(&gone);
-        self.inner.ledger.settle(stream, bytes(&live)).await?;
         self.inner.freed.fetch_add(bytes(&gone), std::sync::atomic::Ordering::Relaxed);
-        Ok(())
+        Ok(bytes(&live))
     }
 
     async fn delete(&self, stream: u64, chunks: &[Stored]) -> Result<()> {

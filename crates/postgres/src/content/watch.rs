@@ -1,4 +1,4 @@
-//! Decides that a front end is gone, so that its streams can be taken away and swept.
+//! Decides that a process is gone, so that its streams can be taken away and swept, and its holds of content ended.
 //!
 //! The clock of the database alone cannot decide this: after a failover it may be a day ahead, and then every front end seems
 //! to have been away for a day. So a stream is taken away only if its front end was not seen for a day by the clock of the
@@ -10,47 +10,60 @@
 //! are taken away it sent its last commit that can name a piece in them. When it returns, it finds that it has lost the streams
 //! before it renews its slot: uploads that wrote to them then fail, and no commit succeeds for another
 //! [`LEASE_TRUSTED`](crate::version::LEASE_TRUSTED).
+//!
+//! For holds, see `hold.rs`.
 
 use std::collections::HashMap;
-use std::time::{Duration, SystemTime};
+use std::hash::Hash;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long the row of a stream must not change.
+/// How long a row must not change.
 const WATCH: Duration = Duration::from_secs(600);
 /// After a longer pause between two looks the watch begins again: while the database is away, no front end can renew.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// Streams that were not seen for a day.
-#[derive(Debug, Default)]
-pub struct StreamWatch {
-    /// When each was last renewed, by the clock of the database, and since when it is known here.
-    watched: HashMap<i64, (SystemTime, Instant)>,
+/// Rows that their processes renew, by their keys `K`, with the value `V` that every renewal changes.
+#[derive(Debug)]
+pub struct RenewalWatch<K, V> {
+    /// The last value of each, and since when it is known here.
+    watched: HashMap<K, (V, Instant)>,
     last: Option<Instant>,
 }
 
-impl StreamWatch {
-    /// Compares the streams that were not seen for a day, with the time of their last renewal, to those of earlier calls.
-    /// Returns the ones whose front ends are gone.
-    pub fn observe(&mut self, silent: HashMap<i64, SystemTime>, now: Instant) -> Vec<(i64, SystemTime)> {
+impl<K, V> Default for RenewalWatch<K, V> {
+    fn default() -> Self {
+        Self { watched: HashMap::new(), last: None }
+    }
+}
+
+impl<K: Eq + Hash + Clone, V: PartialEq + Clone> RenewalWatch<K, V> {
+    /// Compares the present rows to those of earlier calls. Returns the ones whose processes are gone.
+    pub fn observe(&mut self, present: HashMap<K, V>, now: Instant) -> Vec<(K, V)> {
         if self.last.is_some_and(|last| now.saturating_duration_since(last) > PAUSE_MAX) {
             self.watched.clear();
         }
         self.last = Some(now);
-        let since = |stream: &i64, seen: SystemTime| match self.watched.get(stream) {
-            Some((before, since)) if *before == seen => *since,
+        let since = |key: &K, value: &V| match self.watched.get(key) {
+            Some((before, since)) if before == value => *since,
             _ => now,
         };
-        self.watched =
-            silent.into_iter().map(|(stream, seen)| (stream, (seen, since(&stream, seen)))).collect();
+        let watched = present.into_iter().map(|(key, value)| {
+            let since = since(&key, &value);
+            (key, (value, since))
+        });
+        self.watched = watched.collect();
         let is_gone = |since: Instant| now.saturating_duration_since(since) >= WATCH;
         let gone = self.watched.iter().filter(|(_, (_, since))| is_gone(*since));
-        gone.map(|(stream, (seen, _))| (*stream, *seen)).collect()
+        gone.map(|(key, (value, _))| (key.clone(), value.clone())).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     const LOOK: Duration = Duration::from_secs(20);
@@ -61,7 +74,7 @@ mod tests {
 
     /// Looks at stream 7 every 20 s for `looks` times; `seen` says when it was last renewed.
     fn after(looks: u32, pause: Duration, seen: impl Fn(u32) -> u64) -> Vec<(i64, SystemTime)> {
-        let (mut watch, start) = (StreamWatch::default(), Instant::now());
+        let (mut watch, start) = (RenewalWatch::default(), Instant::now());
         let mut gone = Vec::new();
         for look in 0..looks {
             assert_eq!(gone, [], "look {look}");
@@ -87,14 +100,14 @@ mod tests {
     #[test]
     fn a_watch_with_a_pause_begins_again() {
         assert_eq!(after(100, Duration::from_secs(61), |_| 5), []);
-        let (mut watch, start) = (StreamWatch::default(), Instant::now());
+        let (mut watch, start) = (RenewalWatch::default(), Instant::now());
         assert_eq!(watch.observe(HashMap::from([(7, time(5))]), start), []);
         assert_eq!(watch.observe(HashMap::from([(7, time(5))]), start + WATCH), []);
     }
 
     #[test]
     fn a_stream_that_was_away_is_watched_from_the_beginning() {
-        let (mut watch, start) = (StreamWatch::default(), Instant::now());
+        let (mut watch, start) = (RenewalWatch::default(), Instant::now());
         for look in 0..60 {
             let silent = if look == 20 { HashMap::new() } else { HashMap::from([(7, time(5))]) };
             let gone = watch.observe(silent, start + LOOK * look);

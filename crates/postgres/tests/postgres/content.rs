@@ -69,10 +69,29 @@ async fn front_ends_share_content() {
 }
 
 /// Frees what no row names, and returns the number of bytes.
-async fn sweep(content: &dyn Content, named: &[Piece]) -> u64 {
+pub async fn sweep(content: &dyn Content, named: &[Piece]) -> u64 {
     let mut sweep = content.sweep().await.expect("a sweep begins");
     named.iter().for_each(|piece| sweep.keep(piece));
     sweep.finish().await.expect("a sweep ends").freed_bytes
+}
+
+/// One front end at a time removes what another one left behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_stream_that_another_front_end_sweeps_is_left_to_it() {
+    let schema = schema().await;
+    let (gone, theirs) = front_end(&schema).await;
+    let (_other, ours) = front_end(&schema).await;
+    let piece = write_all(&*theirs, &bytes_of(1, 300_000)).await[0];
+    gone.close().await.unwrap();
+    let begun = ours.sweep().await.unwrap();
+    let hold = |holder: &str| format!("UPDATE {schema}.lazuli_stream SET holder = '{holder}'");
+    let client = client(&server()).await;
+    client.batch_execute(&hold("sweep of another front end")).await.unwrap();
+    assert_eq!(begun.finish().await.unwrap().freed_bytes, 0);
+    assert_eq!(sweep(&*ours, &[]).await, 0);
+    client.batch_execute(&hold("")).await.unwrap();
+    assert_eq!(sweep(&*ours, &[piece]).await, 0, "it is named");
+    assert_eq!(sweep(&*ours, &[]).await, piece.footprint());
 }
 
 /// The clock of the database is 25 hours ahead of when front ends renewed their streams.
@@ -82,14 +101,14 @@ async fn age(schema: &str) {
 }
 
 /// A front end looks for others that are gone, for eleven minutes of its own clock.
-async fn watch(engine: &Postgres) {
+pub async fn watch(engine: &Postgres) {
     let start = Instant::now();
     for minute in 0..12 {
         engine.renew(start + Duration::from_secs(60) * minute).await.expect("the database responds");
     }
 }
 
-async fn front_end(schema: &str) -> (Postgres, Arc<dyn Content>) {
+pub async fn front_end(schema: &str) -> (Postgres, Arc<dyn Content>) {
     let engine = Postgres::open(url_of(&server(), schema), Clock::system()).await.expect("it opens");
     let content = engine.content().expect("it has content");
     (engine, content)
@@ -159,6 +178,24 @@ async fn a_front_end_that_returns_names_nothing_that_was_swept() {
     let pieces = write_all(&*theirs, &bytes).await;
     assert_eq!(sweep(&*ours, &[]).await, 0, "it has a new stream");
     assert_eq!(read_all(&*ours, &pieces).await, Ok(bytes));
+}
+
+/// A machine that is suspended takes its clocks with it: when it resumes, its front end still trusts what it held. An upload
+/// that it sealed then named content that was swept meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_upload_of_a_machine_that_was_suspended_is_rejected() {
+    let schema = schema().await;
+    let (_away, theirs) = front_end(&schema).await;
+    let (other, ours) = front_end(&schema).await;
+    let bytes = bytes_of(1, 600_000);
+    let mut upload = theirs.begin(None, None);
+    upload.write(bytes.clone()).await.unwrap();
+    write_all(&*theirs, &bytes).await;
+    age(&schema).await;
+    watch(&other).await;
+    assert_ne!(sweep(&*ours, &[]).await, 0);
+    let sealed = upload.seal().await;
+    assert!(matches!(sealed, Err(Error::Unavailable(_))), "{sealed:?}");
 }
 
 /// Damage in the database is found: a changed, a shortened and a missing chunk.
