@@ -2,9 +2,9 @@
 """The server on PostgreSQL: starts one, runs the engine's tests on it, then everything that clients do through two front
 ends at once.
 
-    tests/postgres/run.py --binary target/release/lazuli [PART...]
+    tests/postgres/run.py --binary target/release/lazuli [--long] [PART...]
 
-Parts: engine (cargo test), wire (golden transcripts), python and js (the official SDKs), together (what two front ends
+Parts: engine (cargo test), wire (golden transcripts), python, js, go and java (the official SDKs; go and java only if named, or with --long), together (what two front ends
 must agree on), objects (content of blobs in an S3 store, with faults), trial (random work beside the model, histories and bank, with
 kills), copy (lazuli engine migrate and copy), tls, history (a database that went back in time), slow (a database that is slow or silent).
 """
@@ -23,6 +23,7 @@ from balancer import Balancer  # noqa: E402
 from lazuli import ACCOUNT, Server  # noqa: E402
 from postgres import Postgres  # noqa: E402
 
+LONG = ["go", "java"]
 PARTS = ["engine", "wire", "python", "js", "together", "objects", "trial", "copy", "tls", "history", "slow"]
 
 
@@ -81,15 +82,23 @@ def js(postgres, binary):
     sdk(postgres, binary, "js")
 
 
+def go(postgres, binary):
+    sdk(postgres, binary, "go")
+
+
+def java(postgres, binary):
+    sdk(postgres, binary, "java")
+
+
 def together(postgres, binary):
     import together as cases
     with FrontEnds(postgres, binary, "together") as ends:
         cases.run(ends)
 
 
-def objects(postgres, binary):
+def objects(postgres, binary, languages=("python", "js")):
     import objects as cases
-    cases.run(postgres, binary, FrontEnds)
+    cases.run(postgres, binary, FrontEnds, languages)
 
 
 def trial(postgres, binary):
@@ -125,15 +134,19 @@ def slow(postgres, binary):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", required=True)
-    parser.add_argument("part", nargs="*", default=PARTS)
+    parser.add_argument("--long", action="store_true", help="all SDKs, with content in the database and in an object store")
+    parser.add_argument("part", nargs="*", help="all parts by default")
     options = parser.parse_args()
     binary = os.path.abspath(options.binary)
     # So that no server is left behind when it is terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to end"))
     with Postgres() as postgres:
-        for part in options.part:
+        for part in options.part or PARTS + (LONG if options.long else []):
             print(f"-- {part}", flush=True)
-            globals()[part](postgres, binary)
+            if part == "objects" and options.long:
+                objects(postgres, binary, ("python", "js", *LONG))
+            else:
+                globals()[part](postgres, binary)
 
 
 if __name__ == "__main__":
