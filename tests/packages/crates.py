@@ -161,6 +161,8 @@ class RustRoot(Root):
             target = self.path / "usr" / "local" / part
             target.parent.mkdir(parents=True, exist_ok=True)
             run("cp", "-a", "-T", toolchain / part, target)
+        # On a Debian system, the installation of gcc makes this link.
+        (self.path / "usr" / "local" / "bin" / "cc").symlink_to("/usr/bin/gcc")
         vendored = self.path / "vendor"
         run("cargo", "vendor", "--quiet", "--locked", "--offline", "--versioned-dirs", vendored, cwd=ROOT)
         unpack(crates(packages), vendored)
