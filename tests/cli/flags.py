@@ -132,6 +132,7 @@ def test_a_deleted_name_stays_blocked_as_long_as_is_said(binary, directory):
 
 
 def test_requests_are_logged_without_secrets(binary, directory):
+    """ER-03: with the id that the response has."""
     with serve_memory(binary, directory, "--log-requests", "--log-format", "json") as server, Client(server) as client:
         responses = [client.ask("GET", "/Tables?sig=SECRET"), client.ask("POST", "/Tables", {"TableName": "logged"})]
         client.key = b"another"

@@ -1,4 +1,4 @@
-//! The micro-blogging application of the whitepaper "Windows Azure Table" (MB-01 to MB-12).
+//! The micro-blogging application of the whitepaper "Windows Azure Table" (MB-01 to MB-04, MB-06 to MB-12).
 //!
 //! Channels with blogs, newest first; three partition sizes for the same query; several kinds of entity in one
 //! table; and tables that change while programs of two versions read them.
@@ -288,7 +288,9 @@ async fn social_network(service: &TableService) -> Result<()> {
         };
     }
     together.execute().await?;
-    let home = table.query::<Change>().filter(partition_key().eq("joe")).take(100).collect().await?;
+    // The home page shows the newest changes: a hundred in the whitepaper, four here.
+    let (home, ran) = read(table.query::<Change>().filter(partition_key().eq("joe")).take(4)).await?;
+    assert_rows_read(&ran, 4);
     let kinds: Vec<&str> = home
         .iter()
         .map(|change| match change {
@@ -297,7 +299,7 @@ async fn social_network(service: &TableService) -> Result<()> {
             Change::Other(_) => "other",
         })
         .collect();
-    assert_eq!(kinds, ["photo", "other", "post", "photo", "other", "post"]);
+    assert_eq!(kinds, ["photo", "other", "post", "photo"]);
     let photos = table.query::<Photo>().filter(partition_key().eq("joe")).collect().await?;
     assert_eq!(photos.iter().map(|photo| &*photo.uri).collect::<Vec<_>>(), ["/6.jpg", "/3.jpg"]);
 

@@ -1,6 +1,12 @@
 //! Tracked objects and how they are saved.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use lazuli_client::{Context, Dynamic, ErrorCode, ErrorKind, MergeOption, SaveMode, SaveOptions};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::with_default;
+use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::support::{age, cases, person};
 
@@ -225,6 +231,44 @@ cases! {
         context.add(&table, person("p", "second", 2)).unwrap();
         tokio::spawn(context.close()).await.unwrap().unwrap();
         assert_eq!(age(&table, "p", "second").await, Some(2));
+    }
+}
+
+/// Counts warnings.
+struct Warnings(Arc<AtomicUsize>);
+
+impl Subscriber for Warnings {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::WARN
+    }
+
+    fn event(&self, _: &Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+/// LA-20: a context that is dropped with pending changes logs a warning.
+#[test]
+fn a_context_dropped_with_unsaved_changes_warns() {
+    let service = lazuli_embedded::memory();
+    let table = service.table("People").unwrap();
+    for changes in [0, 1] {
+        let mut context = Context::new(&service);
+        for _ in 0..changes {
+            context.add(&table, person("p", "r", 1)).unwrap();
+        }
+        let warnings = Arc::default();
+        with_default(Warnings(Arc::clone(&warnings)), || drop(context));
+        assert_eq!(warnings.load(Ordering::Relaxed), changes);
     }
 }
 

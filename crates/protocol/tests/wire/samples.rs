@@ -232,7 +232,7 @@ ETag: W/";
     assert!(response.contains(&head.replace('\n', "\r\n")), "{response}");
 }
 
-/// TX-22, TX-26: the request of the whitepaper's program when it saves its changes as a batch: inserts, then deletes,
+/// TX-26: the request of the whitepaper's program when it saves its changes as a batch: inserts, then deletes,
 /// then updates, those of fetched entities with their ETags.
 #[test]
 fn the_whitepapers_changes() {

@@ -48,7 +48,7 @@ fn shown(line: &LogLine) -> String {
     names.map(|name| line.get(name)).join(" ")
 }
 
-/// LG-01, LG-05: one line per request, effective with the request after the one that switches it on; what is not
+/// LG-01, ER-03: one line per request, effective with the request after the one that switches it on; what is not
 /// switched on is not logged, and neither are unauthenticated requests.
 #[test]
 fn requests_are_logged_as_the_properties_say() {
@@ -61,7 +61,8 @@ fn requests_are_logged_as_the_properties_say() {
     let insert =
         Request::insert("Data", "1").with("User-Agent", agent).with("x-ms-client-request-id", "mine");
     let insert = insert.with("Referer", "https://host/page?sp=r&sig=c2VjcmV0&x=y");
-    assert_eq!(client.ask(&insert).status, 204);
+    let inserted = client.ask(&insert);
+    assert_eq!(inserted.status, 204);
     assert_eq!(client.ask(&Request::insert("Data", "1")).status, 409);
     assert_eq!(client.ask(&Request::insert("Data", "2").unsigned()).status, 403);
     assert_eq!(client.ask(&Request::point("Data", "1")).status, 200);
@@ -100,6 +101,7 @@ fn requests_are_logged_as_the_properties_say() {
     ] {
         assert_eq!(first.get(name), expected, "{name}");
     }
+    assert_eq!(Some(first.get("request-id-header")), inserted.field("x-ms-request-id"));
     assert_eq!(first.get("request-header-size"), (insert.bytes().len() - 33).to_string());
     assert!(first.get("etag-identifier").starts_with("W/\"datetime'"), "{first:?}");
     assert_eq!(found[2].get("conditions-used"), "If-Match=*");

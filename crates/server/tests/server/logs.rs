@@ -128,6 +128,20 @@ fn all_services_are_logged_to_blobs() {
     assert_eq!(header("Content-Length"), get(&server, &format!("/$logs/{name}")).body.len().to_string());
 }
 
+/// LG-05: lines are written every second, also while the server runs.
+#[test]
+fn lines_are_written_while_the_server_runs() {
+    const POLLS_MAX: usize = 100_000;
+    let server = start(&memory(), u64::MAX);
+    enable(&server, Service::Table);
+    assert_eq!(send(&server, Service::Table, Request::new("GET", "/Tables")).status, 200);
+    // Requests to blobs are not logged here.
+    let name = (0..POLLS_MAX).find_map(|_| names(&server, "table/").pop()).expect("no log appears");
+    let text = get(&server, &format!("/$logs/{name}")).text();
+    assert!(text.contains("QueryTables"), "{text}");
+    stop(server);
+}
+
 /// Clients list, read and delete logs. They change nothing else in `$logs`.
 #[test]
 fn only_the_server_writes_logs() {
