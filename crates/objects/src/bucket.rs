@@ -55,7 +55,7 @@ impl Bucket {
     pub async fn mark(&self, number: u64) -> Result<u64> {
         let object = Bytes::from(format!("{number:016x}"));
         match self.store.put(&self.names.marker(), vec![object], true).await {
-            // It is there after a response that was lost, or by another front end.
+            // It exists after a lost response, or because another front end has stored it.
             Ok(()) | Err(ObjectFailure::Exists) => {}
             Err(failure) => return Err(failure.during("marking the bucket")),
         }

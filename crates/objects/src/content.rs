@@ -24,7 +24,7 @@ use crate::store::{ObjectFailure, Objects};
 use crate::sweep::ObjectSweep;
 use crate::writer::ObjectWriter;
 
-/// Content of at most this many bytes belongs into a row.
+/// Content of at most this many bytes belongs in a row.
 const INLINE_BYTES_MAX: usize = 64 * 1024;
 /// Largest object of an upload. Each is held in memory until the store has acknowledged it.
 pub const OBJECT_BYTES_MAX: u32 = 8 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! Names of objects: `PREFIX/STREAM/OFFSET` in hexadecimal digits, so that a listing is in the order of places.
+//! Names of objects: `PREFIX/STREAM/OFFSET` in hexadecimal digits, so that a listing is in the order of positions.
 
 use lazuli_engine::content::Spot;
 

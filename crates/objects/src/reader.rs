@@ -45,7 +45,7 @@ pub struct ObjectReader {
 impl ObjectReader {
     /// Begins a download.
     pub fn new(inner: &Inner, piece: Piece, range: Range<u64>) -> Self {
-        // Before looking whether the piece is leaving: from now on it is not deleted, or it is leaving.
+        // Pin before checking whether the piece is leaving: from then on it is either kept or already leaving.
         let pinned = inner.pins.pin(&[piece]);
         let is_there = piece.is_valid() && !inner.leaving().contains(&piece.spot());
         let end = range.end.min(u64::from(piece.length));

@@ -24,7 +24,7 @@ pub struct ObjectWriter {
     permit: Option<OwnedSemaphorePermit>,
     done: Vec<Piece>,
     flights: JoinSet<Result<()>>,
-    /// Places that were taken, with their lengths.
+    /// Reserved positions, with their lengths.
     places: Vec<(Spot, u64)>,
     failed: Option<Error>,
 }
@@ -73,7 +73,7 @@ impl ObjectWriter {
         Ok(())
     }
 
-    /// Takes room for more bytes to gather; `false` if there is none.
+    /// Reserves memory for more bytes; `false` if there is none.
     fn reserve(&mut self, bytes: usize) -> bool {
         let units = u32::try_from(bytes.div_ceil(GATHERED_UNIT_BYTES)).unwrap_or(u32::MAX);
         let Ok(more) = Arc::clone(&self.inner.gathered).try_acquire_many_owned(units) else { return false };
@@ -84,7 +84,7 @@ impl ObjectWriter {
         true
     }
 
-    /// Shows bytes to the fold, where it may compute.
+    /// Passes bytes to the fold, on a thread where long computations are allowed.
     async fn see(&mut self, bytes: Bytes) -> Result<Bytes> {
         let Some(mut fold) = self.fold.take() else { return Ok(bytes) };
         let seen = spawn_blocking(move || {

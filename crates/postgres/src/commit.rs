@@ -64,7 +64,7 @@ impl Core {
                 Attempt::Over(applied) => return Ok(applied),
                 Attempt::Again(seen) => floor = floor.max(seen),
                 Attempt::Needs(rows) => {
-                    // One that waits for room must not hold any.
+                    // A commit that waits for room must not hold any.
                     drop(claim);
                     claim = self.room.take(input, rows).await?;
                 }

@@ -51,7 +51,7 @@ impl Core {
         let read = "SELECT (SELECT value FROM lazuli_meta WHERE name = 'tables'), (SELECT max(high) FROM lazuli_writer)";
         let row = session.wait(session.client().query_one(read, &[])).await.map_err(Failure::of_read)?;
         let (tables, high): (i64, i64) = (row.get(0), row.get(1));
-        // After the snapshot was taken, so that none of our own commits in it is above.
+        // Read after the snapshot was taken, so that it covers all commits of this process in the snapshot.
         let own = self.versions.mark().1;
         let marks = Marks {
             last_version: Version(high.unsigned_abs().max(own)),

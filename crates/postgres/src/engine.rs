@@ -135,7 +135,7 @@ impl Postgres {
 }
 
 impl Postgres {
-    /// The content next to the rows.
+    /// The content in the same database as the rows.
     pub(crate) fn stored_content(&self) -> Arc<dyn Content> {
         Arc::new(self.content.clone())
     }

@@ -1,4 +1,4 @@
-//! Reads of one row each, and of the state that front ends share: several callers in one statement.
+//! Reads of one row each, and of the state that front ends share: several callers share a statement.
 //!
 //! A statement for several callers returns no large values, so that it needs little memory; their callers read them
 //! alone. So do all callers if it fails for good: one damaged row must not fail the reads of others.
@@ -65,7 +65,7 @@ impl Fetch for PointFetch {
     }
 }
 
-/// Reads rows with no other caller.
+/// Reads rows for a single caller.
 pub async fn alone(pool: &Arc<Pool>, addresses: &[Address]) -> Result<Attempt> {
     let lease = pool.take().await?;
     let instance = lease.instance.clone();

@@ -221,7 +221,7 @@ impl Pool {
     }
 }
 
-/// Why a server must not be used, if so. `seen` is the latest timeline that was in use.
+/// The reason not to use a server, if there is one. `seen` is the latest timeline that was in use.
 fn unfit(server: &Identity, seen: i64) -> Option<&'static str> {
     if !server.is_writable {
         return Some("it takes no writes");

@@ -83,8 +83,8 @@ impl Flavour {
             "INSERT INTO lazuli_meta (name, value) VALUES ('tables', 0), ('changes', 0), ('long', 0)".into(),
         ];
         if self == Flavour::Postgres {
-            // Values are not compressed: lengths are then known without reading them. Index entries are not either, so
-            // that no key fits by luck.
+            // Values are not compressed: lengths are then known without reading them. Index entries are not compressed
+            // either, so that whether a key fits depends only on its length.
             statements.push("ALTER TABLE lazuli_row ALTER COLUMN val SET STORAGE EXTERNAL".into());
             statements.push("ALTER TABLE lazuli_row SET (autovacuum_vacuum_scale_factor = 0.05)".into());
         }

@@ -1,7 +1,7 @@
 //! Concurrent reads of single rows share statements.
 //!
-//! While few statements are in flight, a read is sent at once and alone: a lonely read waits for nobody. Otherwise it waits
-//! for one of them to end, and all reads that wait then are sent as one statement. Invariants:
+//! While few statements are in flight, a read is sent at once and alone: without concurrent reads, no read waits. Otherwise
+//! it waits for one of them to end, and all reads that wait then are sent as one statement. Invariants:
 //! - a read gets the result of a fetch that began after the call;
 //! - no more fetches are in flight than there are lanes, and while reads wait, none of the lanes is free;
 //! - a caller that gives up cancels nobody else's read: fetches for several callers run in tasks of their own, and the
@@ -19,8 +19,8 @@ use tokio::time::timeout;
 
 /// Maximum reads that share a fetch.
 pub const BATCH_MAX: usize = 64;
-/// Maximum wait for a lane. Longer than a fetch searches for a server: a read that waits behind one that fails for want of a
-/// server then fails for the same reason, and not because of the load.
+/// Maximum wait for a lane, longer than a fetch searches for a server. So if that search fails, reads that wait behind the
+/// fetch fail for the same reason, and not because of the load.
 const LANE_TIME_MAX: Duration = Duration::from_secs(15);
 
 /// Fetches rows.

@@ -38,7 +38,7 @@ impl Scene {
         Self { together: Arc::new(Together::within(recorder, LANES_MAX, time)), begun, permits }
     }
 
-    /// Begins a read; returns when it is sent or waits.
+    /// Begins a read; returns once it is sent or waiting.
     async fn read(&self, key: u32) -> JoinHandle<Result<u32>> {
         let calls = || {
             let state = self.together.0.locked();

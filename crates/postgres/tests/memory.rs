@@ -1,5 +1,5 @@
-//! Memory of an engine under commits that cost far more than they send. Runs in its own process, because it measures
-//! the process.
+//! Memory of an engine under commits that need far more of it than their input. Runs in its own process, because it
+//! measures the process.
 
 #![cfg(target_os = "linux")]
 

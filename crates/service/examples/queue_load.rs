@@ -1,8 +1,8 @@
 //! Measures queues on the store: `cargo run --release -p lazuli-service --example queue_load -- [depth…]`.
 //!
-//! For each depth (1,000 and 1,000,000 by default) a queue is filled with visible messages, and another one with
-//! hidden, and a third with expired ones in front. Then put, get of 32, delete, peek and the count are measured on
-//! each, with 64 tasks at a time. Every commit is durable; compare only numbers of the same run.
+//! For each depth (1,000 and 1,000,000 by default) one queue is filled with visible messages, a second one with hidden
+//! messages, and a third one with expired messages at its front. Then put, get of 32, delete, peek and the count are
+//! measured on each, with 64 tasks at a time. Every commit is durable; compare only numbers of the same run.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::disallowed_methods, reason = "a measuring tool")]
 

@@ -21,12 +21,12 @@ impl Error {
         match self {
             Error::Rejected(failure) => failure.clone(),
             Error::Engine(error) => match error {
-                // Both mean that nothing was applied, and so does the error code.
+                // The error and the code both mean that nothing was applied.
                 lazuli_engine::Error::Conflict | lazuli_engine::Error::Busy(_) => {
                     ErrorCode::ServerBusy.into()
                 }
                 lazuli_engine::Error::TooLarge(_) => ErrorCode::KeyValueTooLarge.into(),
-                // Both leave the outcome open, as the first one must.
+                // The error and the code both leave the outcome open.
                 lazuli_engine::Error::Unknown(_) => ErrorCode::OperationTimedOut.into(),
                 // Not 503, which means temporary overload: these need an operator.
                 lazuli_engine::Error::Unavailable(_)

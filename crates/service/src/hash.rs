@@ -38,7 +38,7 @@ impl Hasher for NameHasher {
         self.0 = xxh3_64_with_seed(bytes, self.0);
     }
 
-    /// Ends every string. Each has a hash of its own already.
+    /// Called at the end of each string. The string has been hashed already, so cheap mixing is enough.
     fn write_u8(&mut self, byte: u8) {
         self.0 = self.0.rotate_left(8) ^ u64::from(byte);
     }

@@ -17,7 +17,7 @@ use crate::shard::Sharded;
 
 /// Partitions that each processor remembers.
 const REMEMBERED_MAX: usize = 64;
-/// Partitions that are reported.
+/// Maximum partitions that are reported.
 pub const TOLD_MAX: usize = 20;
 
 /// A partition.
@@ -130,7 +130,7 @@ impl Sketch {
     /// Decides at random whether a new entry replaces the least used one. The probability is
     /// `entities / (least + entities)`.
     fn is_lucky(&mut self, entities: u64) -> bool {
-        // An odd step through all numbers, then mixed: enough for a coin.
+        // A counter with an odd step visits all numbers. Its bits are mixed, which is random enough for this decision.
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.seed ^ (self.seed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
         (mixed >> 16) % (self.least.1 + entities).max(1) < entities

@@ -29,7 +29,7 @@ pub struct Findings {
     pub entities: u64,
     /// Queues.
     pub queues: u64,
-    /// Messages in them, expired ones that are not removed yet included.
+    /// Messages in them, including expired ones that are not removed yet.
     pub messages: u64,
     /// Blob containers.
     pub containers: u64,

@@ -1,6 +1,6 @@
 //! Where the service keeps its own records in the engine: every partition and row name of the system table.
 //!
-//! [`crate::inspect`] knows every kind of record. A new kind is added there, too.
+//! [`crate::inspect`] knows every kind of record. A new kind must be added there, too.
 //!
 //! | partition | row | record |
 //! |---|---|---|
@@ -98,7 +98,7 @@ pub fn is_dropped(row: &str) -> bool {
     row.starts_with("d/")
 }
 
-/// The row behind all deleted containers that can be restored.
+/// The row after all deleted containers that can be restored.
 pub const AFTER_KEPT: &str = "k0";
 
 /// The row of a deleted container that can be restored. No name contains a slash.

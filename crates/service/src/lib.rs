@@ -62,7 +62,7 @@ pub struct Options {
     pub query_time_max: Duration,
     /// How long the name of a deleted table stays blocked.
     pub name_hold: Duration,
-    /// Random bytes, other ones for each process: message ids and receipts made with them cannot be guessed.
+    /// Random bytes, different for each process: message ids and receipts made with them cannot be guessed.
     pub secret: [u8; 16],
 }
 
@@ -74,9 +74,9 @@ pub struct Services {
     usage: Arc<UsageMetrics>,
     queues: Arc<queue::QueueState>,
     options: Options,
-    /// The change of a shared engine up to which the caches are known to be current.
+    /// The last change of a shared engine that the caches are known to include.
     known: Mutex<Option<u64>>,
-    /// Other processes use the engine, too. Every request reads it, so it is apart from what a lock guards.
+    /// Other processes use the engine, too. No lock guards it, because every request reads it.
     is_shared: AtomicBool,
 }
 

@@ -93,7 +93,7 @@ impl PropertyStore {
         let row = keyspace::properties(home, service).into();
         let write = Write { row, condition, change };
         let applied = self.engine.apply(TableId::SYSTEM, keyspace::PROPERTIES, vec![write]).await;
-        // Also if the engine does not know the outcome.
+        // Even if the outcome is unknown.
         let mut cache = self.locked();
         cache.changes += 1;
         cache.known[service.index()].remove(home);

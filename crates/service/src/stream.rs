@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use crate::Result;
 
-/// The next chunk of a body, or `None` at its end. An error of the engine stays one: what reads a blob of this server in the
-/// background may try again.
+/// The next chunk of a body, or `None` at its end. An engine error is passed on unchanged, so that background work that
+/// reads a blob of this server can retry.
 pub type NextChunk<'a> = Pin<Box<dyn Future<Output = Result<Option<Bytes>>> + Send + 'a>>;
 
 /// A body, pulled by its reader. Each call returns a non-empty chunk of bounded size, until the end or a failure. After

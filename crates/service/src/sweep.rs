@@ -22,7 +22,7 @@ use crate::queue::Keeper;
 use crate::record::{DroppedRecord, KeptRecord};
 use crate::{Result, keyspace};
 
-/// Longer than any request lives.
+/// Longer than any request takes.
 pub(crate) const GRACE: Duration = Duration::from_secs(120);
 /// The same in ticks.
 pub(crate) const GRACE_TICKS: u64 = GRACE.as_secs() * TICKS_PER_SECOND;

@@ -1,8 +1,8 @@
 //! Measures content in packs: `cargo run --release -p lazuli-store --example content -- [seconds] [dir]`.
 //!
 //! Prints durable uploads per second, each followed by the commit of a row that names it; downloads of content in the
-//! page cache; ranges; and how fast space is freed. For comparison it writes the same bytes to one file with one sync
-//! for each writer's turn. Numbers are those of the whole process.
+//! page cache; ranges; and how fast space is freed. For comparison, one thread writes the same bytes to a plain file
+//! and syncs after each write. CPU time is that of the whole process.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::disallowed_methods, reason = "a measuring tool")]
 
@@ -52,7 +52,7 @@ async fn run(dir: &Path, time: Duration) {
     store.close().await.unwrap();
 }
 
-/// One thread that writes the same bytes to one file, with a sync after each.
+/// One thread that writes the same bytes to one file and syncs after each write.
 fn plain_file(dir: &Path, size: usize, time: Duration) {
     let bytes = bytes_of(1, size);
     let path = dir.join("plain");

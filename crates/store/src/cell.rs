@@ -33,7 +33,7 @@ impl CellBuilder {
         Self { bytes: with_room(value), crc: crc_of(key, value) }
     }
 
-    /// The same, in the memory of the value if that is not shared and has room for the rest, but not much more.
+    /// Like `new`, but in the memory of `value` if that is not shared, has room for the rest, and is not much larger.
     pub fn of(key: &[u8], value: Bytes) -> Self {
         let crc = crc_of(key, &value);
         let bytes = match value.try_into_mut() {

@@ -3,7 +3,7 @@
 //! Everything that does not depend on other commits is done by the caller before it queues: keys are encoded, values
 //! are serialised and hashed, rows that must be checked are read.
 //!
-//! A commit that cannot succeed any more ends here: its caller has read the rows that it must check, in a state that is
+//! A commit that can no longer succeed ends here: its caller has read the rows that it must check, in a state that is
 //! durable and published.
 //!
 //! What must stay true: a commit holds no more memory than its permit for the queue covers. Of rows that it only checks

@@ -87,7 +87,7 @@ impl Directory {
         Ok(directory)
     }
 
-    /// From now on it counts.
+    /// Marks the directory as a valid store.
     pub fn end_load(&self) -> Result<(), OpenError> {
         let path = self.path.join(RESTORING);
         fs::remove_file(&path).map_err(OpenError::io("remove", &path))?;

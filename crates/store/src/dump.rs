@@ -65,7 +65,7 @@ impl Dumps {
 /// The view's own snapshot is needed only until the walk has its files.
 pub fn walk(view: &View) -> Box<dyn Iterator<Item = std::result::Result<(Bytes, Bytes), LsmError>> + Send> {
     let AnyTree::Standard(tree) = &view.files().rows.tree else {
-        // Only a keyspace with separated values, which ours is not, is of the other kind.
+        // Only a keyspace with separated values is of the other kind, and ours has none.
         return Box::new(std::iter::empty());
     };
     let items = tree.create_iter(view.sequence(), None);

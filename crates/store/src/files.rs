@@ -65,7 +65,7 @@ impl Files {
         Self::open_as(directory, options, limits::WORKER_THREADS)
     }
 
-    /// The same read-only: nothing writes or merges sorted files.
+    /// Like `open_in`, but read-only: nothing writes or merges sorted files.
     pub fn open_idle(directory: Directory, options: &Options) -> Result<Self, OpenError> {
         Self::open_as(directory, options, 0)
     }

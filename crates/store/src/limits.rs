@@ -77,7 +77,7 @@ pub const INLINE_POINTS_MAX: usize = 32;
 /// Reads of single rows from files at a time, unless the options say otherwise; more wait. Each has a thread that mostly
 /// waits for the disk.
 pub const READS: usize = 64;
-/// Maximum that the options can request: below the number of threads that tokio keeps for all that may block.
+/// The highest value that the options accept: below the number of threads in tokio's blocking pool.
 pub const READS_MAX: usize = 256;
 /// Reads that may wait for a thread.
 pub const READS_WAITING_MAX: usize = 64 * 1024;
@@ -109,7 +109,7 @@ pub const MEMTABLE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Minimum: below it, each commit of a few megabytes would be a sorted file.
 pub const MEMTABLE_BYTES_MIN: u64 = 8 * 1024 * 1024;
 /// A memtable takes the size of all caches divided by this. While files are merged, [`WRITE_BUFFERS_MAX`] of them fill up,
-/// so who asks for small caches would otherwise get several times as much memory for writes.
+/// so a store with small caches would otherwise use several times as much memory for writes.
 pub const MEMTABLE_SHARE: u64 = 4;
 /// New writes wait while rows that are in no sorted file yet would take more than this many memtables, unless there is
 /// nothing left to write out.
@@ -142,13 +142,14 @@ pub const IDLE_AFTER: Duration = Duration::from_millis(500);
 /// need not.
 pub const CLOSE_MEMTABLE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Copies of everything that can be under way at a time: each keeps files alive.
+/// Maximum concurrent copies of the whole store: each keeps files alive.
 pub const DUMPS_MAX: usize = 2;
 
 /// Bytes read at a time when a loaded store is verified.
 pub const LOAD_PAGE_BYTES: usize = 1024 * 1024;
 
-/// Memory for all that has no bound of its own here: writing and merging sorted files, their indexes and filters, threads.
+/// Memory for everything that has no bound of its own here: writing and merging sorted files, their indexes and filters,
+/// threads.
 pub const FIXED_BYTES: u64 = 128 * 1024 * 1024;
 
 /// Findings that a check lists; it counts all.

@@ -106,7 +106,7 @@ impl Loaded {
         Arc::new(self.content.clone())
     }
 
-    /// Shows every row as it can be read back, in order.
+    /// Passes on every row, in order, as it is read back from the files.
     pub fn read_back(&self, mut see: impl FnMut(Vec<Stored>)) -> Result<Marks> {
         let view = View::take(&self.files, 0);
         let state = State::load(&view)?;

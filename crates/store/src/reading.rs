@@ -31,7 +31,7 @@ const NAMES_MAX: u32 = 1000;
 pub struct ClosedStore {
     view: View,
     content: PackContent,
-    /// After what reads it.
+    /// Declared after `view` and `content`, so that it is dropped after them.
     _scratch: Scratch,
     _lock: Directory,
 }

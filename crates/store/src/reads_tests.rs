@@ -91,7 +91,7 @@ async fn store_with_files(dir: &std::path::Path, reads_max: usize) -> Arc<Store>
         std::thread::yield_now();
     }
     drop(view);
-    // A view from now on has the memtables from now on.
+    // A view taken from now on has the current memtables.
     store.apply(TABLE, "p", vec![upsert("later", "1")]).await.unwrap();
     for _ in 0..3 {
         assert!(store.get(TABLE, "p", &["hot"]).await.unwrap()[0].is_some());
@@ -151,7 +151,7 @@ async fn finding_6_slow_reads_delay_no_others() {
     assert_eq!(rejected, Ok(Applied::Rejected { index: 0, reason: Reason::Missing }));
     assert_eq!(store.get(TABLE, "p", &["new"]).await.unwrap()[0].as_ref().unwrap().value, "12");
 
-    // That a row is new is known from the filters of the files.
+    // The filters of the files show that a row is new.
     assert_eq!(store.get(TABLE, "p", &["none"]).await, Ok(vec![None]));
     assert!(done(store.apply(TABLE, "p", vec![insert("none", "1")]).await));
 

@@ -31,7 +31,7 @@ pub struct Resident {
     excludes: Excludes,
 }
 
-/// The rows in memory as of the last look.
+/// The rows in memory as of the last update.
 #[derive(Default)]
 pub struct Memtables(Mutex<Option<Arc<Resident>>>);
 
@@ -40,7 +40,8 @@ impl Memtables {
     pub fn now(&self, rows: &Keyspace) -> Arc<Resident> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let youngest = rows.tree.active_memtable();
-        // Counted after the youngest was seen: one that is sealed in between is counted, and counts as missing.
+        // Count them after looking up the youngest: a memtable that is sealed in between is then counted, and treated
+        // as missing.
         let sealed = rows.tree.sealed_memtable_count();
         let version = rows.tree.current_version();
         if let Some(known) = &*last
@@ -153,7 +154,7 @@ mod tests {
                 views.pop_front();
             }
             for view in &views {
-                // Twice as many as there ever were.
+                // Twice as many keys as ever existed.
                 let key = keyspace::row_key(table, "p", &rng.below(2 * ROWS).to_string());
                 match (view.in_memory(&key).unwrap(), view.cell(&key).unwrap()) {
                     (Look::Found(known), stored) => {

@@ -259,7 +259,7 @@ impl Gathered {
         }
     }
 
-    /// The borders with the last one; a last part that is too small belongs to the one before.
+    /// The borders, including the last one; a last part that is too small is merged into the one before.
     fn borders_up_to(mut self, last: Vec<u8>, bytes_min: usize) -> Vec<Vec<u8>> {
         if self.part_bytes < bytes_min && self.borders.len() > 1 {
             self.borders.pop();

@@ -22,7 +22,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// More than needed: for systems that cannot report it.
+    /// Always enough: for systems that cannot report it.
     pub const UNKNOWN: Self = Self { free: u64::MAX, size: u64::MAX };
 
     /// Reads the free space of a directory's file system.

@@ -1,4 +1,5 @@
-//! Memory of a store under commits that cost far more than they send. A process of its own, because it measures the process.
+//! Memory of a store under commits that need far more of it than their input. A process of its own, because it measures the
+//! process.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "tests")]

@@ -79,7 +79,7 @@ pub async fn a_done_commit_is_seen_at_once(factory: &impl EngineFactory) {
     join(tasks).await;
 }
 
-/// TX-27: increments of a few rows by many callers: the sum is that of all.
+/// TX-27: many callers increment a few rows: no increment is lost.
 pub async fn concurrent_updates_lose_nothing(factory: &impl EngineFactory) {
     let engine = factory.open(Clock::system()).await;
     done(&*engine, TABLE, "p", vec![upsert("a", "0"), upsert("b", "0")]).await;

@@ -107,7 +107,7 @@ impl Pair {
             _ => match self.versions.len() {
                 0 => (Condition::Any, Condition::Any),
                 count => {
-                    // Recent commits have a better chance to be those of rows that still exist.
+                    // Recent commits are more likely to be those of rows that still exist.
                     let back = self.rng.below(count.min(6));
                     let (ours, theirs) = self.versions[count - 1 - back];
                     (Condition::Version(ours), Condition::Version(theirs))

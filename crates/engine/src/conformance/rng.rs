@@ -1,11 +1,11 @@
 //! A small generator of numbers, so that a failing case can be repeated from its seed.
 
-/// Numbers that follow from a seed (SplitMix64).
+/// Pseudo-random numbers from a seed (SplitMix64).
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// The numbers that follow from `seed`.
+    /// The generator for `seed`.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -110,7 +110,7 @@ pub async fn updates_compute_from_the_current_value(factory: &impl EngineFactory
     let rejected = engine.apply(TABLE, "p", writes).await;
     assert_eq!(rejected, Ok(Applied::Rejected { index: 1, reason: Reason::Rejected(Rejected(1)) }));
     assert_eq!(value(engine, "p", "n").await.as_deref(), Some("42"));
-    // The condition comes first.
+    // The condition is checked first.
     let rejected = engine.apply(TABLE, "p", vec![update("text", Condition::Absent, Add(1))]).await;
     assert_eq!(rejected, Ok(Applied::Rejected { index: 0, reason: Reason::Exists }));
 }

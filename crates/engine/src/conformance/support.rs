@@ -135,7 +135,7 @@ pub fn range(start: Bound, end: Bound) -> KeyRange {
     KeyRange { start, end }
 }
 
-/// A scan of `ranges` without limits that keeps all.
+/// A scan of `ranges` without limits that keeps all rows.
 pub fn scan_of(table: TableId, ranges: Vec<KeyRange>) -> Scan {
     Scan {
         table,

@@ -142,7 +142,7 @@ mod tests {
         (Piece { stream: 1, offset: 0, length, crc }, table.into())
     }
 
-    /// The checksum as disks hold it. "123456789" is the check value of CRC32C.
+    /// The format of checksums on disk. The checksum of "123456789" is the check value of CRC32C.
     #[test]
     fn the_sum_of_a_small_piece_is_crc32c() {
         assert_eq!(piece_of(b"123456789", 4).0.crc, 0xE306_9283);

@@ -17,8 +17,8 @@ use crate::{Engine, Error, Result, TableId};
 pub enum Copied {
     /// The next rows.
     Rows(Vec<Stored>),
-    /// The next bytes of a piece. A piece comes whole, before the next one, and at most once for each partition that
-    /// names it.
+    /// The next bytes of a piece. All bytes of a piece come before those of the next, and at most once for each
+    /// partition that names it.
     Content {
         /// The piece.
         piece: Piece,
@@ -154,8 +154,8 @@ mod tests {
         engine.apply(TableId(7), partition, vec![write]).await.unwrap();
     }
 
-    /// Rows come with their content, each piece once, although it is released meanwhile; the whole makes the same store
-    /// elsewhere.
+    /// Rows come with their content, each piece once, even if it is released meanwhile. Loading the copy elsewhere
+    /// makes the same store.
     #[tokio::test]
     async fn a_copy_has_all_content_of_its_moment() {
         let engine = Memory::new(Clock::system());

@@ -1,4 +1,4 @@
-//! What processes that share a content store agree on: which of them writes to which stream.
+//! The state that processes with a common content store share: which of them writes to which stream.
 //!
 //! A store that keeps its bytes elsewhere, such as in an object store, needs an engine with transactions for this. It uses
 //! the engine that holds the rows.
@@ -43,8 +43,8 @@ pub trait ContentLedger: Send + Sync + 'static {
     /// sweep corrects it.
     fn count(&self, stream: u64, bytes: i64);
 
-    /// At most `max` streams that no process can name new pieces of, starting with those that were never swept. If a
-    /// process was wrongly assumed dead, [`owns`](Self::owns) tells it.
+    /// At most `max` streams that no process can name new pieces of, starting with those that were never swept. A
+    /// process that was wrongly assumed dead learns this from [`owns`](Self::owns).
     fn left(&self, max: usize) -> EngineFuture<'_, Left>;
 
     /// All streams of which no process can name new pieces. Changes nothing.

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{EngineFuture, Error, Result};
 
-/// Content of at most this many bytes belongs into a row, as in the store on disk.
+/// Content of at most this many bytes belongs in a row, as in the store on disk.
 const INLINE_BYTES_MAX: usize = 8 * 1024;
 /// Extents on one page of a listing.
 const LIST_EXTENTS_MAX: usize = 1000;
@@ -31,16 +31,16 @@ struct State {
     pieces: BTreeMap<Spot, (Piece, Bytes)>,
     streams: Streams,
     last_stream: u64,
-    /// Streams of this life.
+    /// Streams of the current process.
     own: HashSet<u64>,
-    /// Streams up to this one belong to earlier lives.
+    /// Streams up to this one belong to earlier processes.
     last_former: u64,
     freed: u64,
     is_swept: bool,
 }
 
 impl MemoryContent {
-    /// The same content as a process finds it that was started later.
+    /// The same content, as a process that was started later finds it.
     pub fn reopened(&self) -> Self {
         let mut state = self.lock();
         state.streams.leave();
@@ -97,7 +97,7 @@ impl State {
     }
 }
 
-/// The error for an adopted piece whose place is taken.
+/// The error for an adopted piece whose position is taken.
 fn in_use(piece: Piece) -> Error {
     Error::Unavailable(format!("cannot copy {piece}: other content is stored under its name"))
 }

@@ -43,8 +43,8 @@ pub use units::{Units, units_of};
 
 use crate::EngineFuture;
 
-/// Sees all bytes of an upload, in order, some chunks at a time, on a thread that may compute: the place for hashes of the
-/// whole.
+/// Gets all bytes of an upload, in order, several chunks at a time, on a thread where long computations are allowed. For
+/// hashes of the whole content.
 pub type Fold = Box<dyn FnMut(&[Bytes]) + Send>;
 
 /// Where large content lives.
@@ -85,7 +85,7 @@ pub trait Content: Send + Sync + 'static {
     fn release(&self, pieces: Vec<Piece>) -> EngineFuture<'_, Vec<Piece>>;
 
     /// Stores a piece from another store under its name. It is durable when this returns. Bytes that do not match the
-    /// piece's checksum, and a name whose place is in use by other bytes, are rejected.
+    /// piece's checksum, and a name whose position is in use by other bytes, are rejected.
     fn adopt(&self, piece: Piece, bytes: Bytes) -> EngineFuture<'_, ()>;
 
     /// Lists stored bytes from `from` on, whether or not a row names them. Uploads in progress may be included.
@@ -95,7 +95,7 @@ pub trait Content: Send + Sync + 'static {
     /// pass every piece they name to [`ContentSweep::keep`], then [`ContentSweep::finish`].
     fn sweep(&self) -> EngineFuture<'_, Box<dyn ContentSweep>>;
 
-    /// How many bytes are stored, live and dead.
+    /// Number of stored bytes, live and dead.
     fn status(&self) -> EngineFuture<'_, ContentStatus>;
 }
 

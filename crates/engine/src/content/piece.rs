@@ -96,7 +96,7 @@ pub fn footprint(length: u32) -> u64 {
     (u64::from(length) + sums).next_multiple_of(ALIGN_BYTES)
 }
 
-/// A place in the order of all stored bytes.
+/// A position in the order of all stored bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Spot {
     /// The stream.

@@ -13,7 +13,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// A place for a piece of `length` bytes; `None` if a new stream is needed.
+    /// A position for a piece of `length` bytes; `None` if a new stream is needed.
     pub fn place(&mut self, length: u32) -> Option<Spot> {
         let spot = self.current.filter(|spot| spot.offset < STREAM_BYTES_MAX)?;
         self.current = Some(Spot { offset: spot.offset + footprint(length), ..spot });

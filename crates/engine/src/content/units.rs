@@ -136,7 +136,7 @@ mod tests {
     }
 
     proptest! {
-        /// It is a set, and its runs are maximal.
+        /// The units behave like a set, and the runs are maximal.
         #[test]
         fn units_are_a_set(steps in prop::collection::vec((any::<bool>(), 0..300_usize, 0..200_usize), 0..40)) {
             let (mut units, mut expected) = (Units::default(), BTreeSet::new());

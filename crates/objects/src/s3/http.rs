@@ -27,7 +27,7 @@ use tokio::time::timeout;
 use super::sign::hex;
 use crate::store::{ObjectBody, ObjectFailure};
 
-/// Longest time for a connection.
+/// Timeout for connecting.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 /// Longest time from the start of a request to the head of its response. It includes sending an object.
 const RESPONSE_TIME_MAX: Duration = Duration::from_secs(10);

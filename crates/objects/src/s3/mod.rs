@@ -1,7 +1,7 @@
 //! A client of the S3 protocol: the five calls that content needs, signed with AWS Signature Version 4.
 //!
 //! Not the crate `object_store`: without its own HTTP client, which needs cmake, it still brings 37 crates that this project has no
-//! other use for, and with them minutes of every build. What it can do besides is credentials from the metadata services of
+//! other use for, and with them minutes of every build. Beyond that, it only offers credentials from the metadata services of
 //! clouds; here keys come from the environment or from a file that may be rotated.
 //!
 //! Invariants: every call may be made twice. Keys appear in no error and no log.
@@ -122,7 +122,7 @@ impl Objects for S3 {
             let request =
                 self.request(Method::GET, name).header("range", format!("bytes={}-{last}", range.start));
             let response = match self.send(&request).await {
-                // The object ends before the range: it is not whole.
+                // The object ends before the range: it is incomplete.
                 Err(ObjectFailure::Status(416)) => return Err(ObjectFailure::Missing),
                 other => other?,
             };

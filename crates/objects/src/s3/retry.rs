@@ -1,4 +1,4 @@
-//! Repeats calls that failed for a reason that passes, in bounded time.
+//! Retries calls that failed with a transient error, for a bounded time.
 
 use std::future::Future;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::store::ObjectFailure;
 const ATTEMPTS_MAX: u32 = 12;
 /// Time after which there are no more attempts.
 const TIME_MAX: Duration = Duration::from_secs(25);
-/// Before the second attempt; twice as long before each further one.
+/// The pause before the second attempt; it doubles before each further one.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 /// Longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(3);

@@ -35,7 +35,7 @@ impl World {
     }
 }
 
-/// What buckets hold: the checksums of blocks if there are several, then the bytes. It may never change.
+/// The format of objects: the checksums of the blocks if there are several, then the bytes. It may never change.
 #[tokio::test]
 async fn an_object_is_checksums_and_bytes() {
     let world = World::new();

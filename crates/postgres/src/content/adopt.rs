@@ -23,7 +23,7 @@ impl Inner {
         let chunks = chunks_of(piece, &bytes);
         match self.near(&piece).await? {
             near if near == chunks => return Ok(()),
-            // A part of it is there after an adoption that was interrupted.
+            // An interrupted adoption has left a part of it.
             near if near.iter().all(|chunk| chunks.contains(chunk)) => {}
             _ => return Err(in_use(&piece)),
         }

@@ -4,7 +4,7 @@
 //! before they free anything. The hold of a process that is gone ends when a front end has watched its row for ten minutes
 //! of its own time without a change (`watch.rs`), whatever the clocks do.
 //!
-//! Why this suffices: the row is there before the snapshot is taken. A front end that looked for holds before that frees only
+//! Why this suffices: the row is there before the snapshot is taken. A front end that looked for holds before then frees only
 //! pieces that no blob named any more, as the snapshot shows. When the copy ends, it looks for its row once more: a row that
 //! was removed is never inserted again under its name, so the row proves that the hold never ended.
 
@@ -38,7 +38,7 @@ const EXPIRE: &str = "DELETE FROM lazuli_meta WHERE name = $1 AND value = $2";
 pub struct HoldBook {
     count: AtomicU64,
     current: Mutex<HashSet<String>>,
-    /// Their rows are still to be removed.
+    /// Holds that have ended, but whose rows are still to be removed.
     ended: Mutex<HashSet<String>>,
     watch: Mutex<RenewalWatch<String, i64>>,
 }

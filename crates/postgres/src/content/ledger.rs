@@ -1,4 +1,4 @@
-//! Which streams belong to which front end, as `lazuli_stream` says, and where the next piece goes.
+//! The streams: which of them belongs to which front end (recorded in `lazuli_stream`), and where the next piece goes.
 //!
 //! Content in an object store uses the same streams: then `lazuli_meta` has the number of that store under `objects`. With
 //! content in chunks it is 0 there, so that two front ends never store content in two places.
@@ -41,7 +41,7 @@ const LEAVE: &str = "UPDATE lazuli_stream SET holder = '' WHERE holder = $1 OR h
 
 const LIVE: &str = "SELECT coalesce(sum(live), 0)::int8 FROM lazuli_stream";
 
-/// The number is used up.
+/// Marks a stream number as used.
 const REACH: &str = "UPDATE lazuli_meta SET value = greatest(value, $1) WHERE name = 'streams'";
 
 /// Protects the stream from sweeps until this front end gives it up, unless another front end owns it.
@@ -102,7 +102,7 @@ pub struct StreamLedger {
 }
 
 impl StreamLedger {
-    /// The streams next to the rows of an engine.
+    /// The streams in the database of an engine.
     pub fn new(core: &Arc<Core>) -> Self {
         Self {
             core: Arc::clone(core),
@@ -226,10 +226,10 @@ impl StreamLedger {
         Ok(())
     }
 
-    /// Makes sure that nothing is named any more in streams that this front end had. Uploads that are sealed from now on
-    /// fail, since the database says that the streams are lost.
+    /// Makes sure that no commit names pieces in streams that this front end has lost. Uploads that are sealed from now
+    /// on fail, since the database says that the streams are lost.
     async fn lose(&self, streams: &[u64]) {
-        // Uploads that were sealed before are in their commits now: these fail until then.
+        // Uploads that were sealed before now may be in a commit: no commit succeeds for a while, so theirs fail.
         self.core.versions.hold();
         self.current.lock().await.leave();
         self.own().retain(|stream| !streams.contains(stream));

@@ -70,7 +70,7 @@ pub struct Inner {
 }
 
 impl ChunkContent {
-    /// The content next to the rows of an engine, in streams of this ledger.
+    /// The content in the database of an engine, in streams of this ledger.
     pub fn new(ledger: &Arc<StreamLedger>) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -101,7 +101,7 @@ impl Inner {
         self.freed.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// How much all front ends together store, by their last reports.
+    /// Bytes that all front ends together store, according to their last reports.
     async fn status(&self) -> Result<ContentStatus> {
         Ok(ContentStatus {
             live: self.ledger.live().await?,

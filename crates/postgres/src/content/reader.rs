@@ -24,7 +24,7 @@ pub struct ChunkReader {
 impl ChunkReader {
     /// Begins a download.
     pub fn new(inner: &Arc<Inner>, piece: Piece, range: Range<u64>) -> Self {
-        // Before looking whether the piece is leaving: from now on it is not deleted, or it is leaving.
+        // Pin before checking whether the piece is leaving: from then on it is either kept or already leaving.
         let pinned = inner.pins.pin(&[piece]);
         let is_there = piece.is_valid() && !inner.leaving().contains(&piece.spot());
         let end = range.end.min(u64::from(piece.length));
@@ -66,7 +66,7 @@ impl ChunkReader {
             return Ok((self.fetch(piece, window).await?, Sums::open(piece, Bytes::new())?));
         }
         if window.end == length {
-            // Both lie together: one call.
+            // They are adjacent, so one call fetches both.
             let mut bytes = self.fetch(piece, window.start..table.end).await?;
             let table = bytes.split_off((length - window.start) as usize);
             return Ok((bytes, Sums::open(piece, table)?));

@@ -27,7 +27,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// Rows that their processes renew, by their keys `K`, with the value `V` that every renewal changes.
 #[derive(Debug)]
 pub struct RenewalWatch<K, V> {
-    /// The last value of each, and since when it is known here.
+    /// The last value of each row, and when this process first saw it.
     watched: HashMap<K, (V, Instant)>,
     last: Option<Instant>,
 }

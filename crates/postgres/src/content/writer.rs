@@ -83,7 +83,7 @@ impl ChunkWriter {
         sent.inspect_err(|error| self.failed = Some(error.clone()))
     }
 
-    /// Passes bytes to the fold, on a thread that may compute.
+    /// Passes bytes to the fold, on a thread where long computations are allowed.
     async fn see(&mut self, bytes: Bytes) -> Result<Bytes> {
         let Some(mut fold) = self.fold.take() else { return Ok(bytes) };
         let seen = spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! The suite that every engine runs, at the usual isolation and at the strictest.
+//! The suite that every engine runs, at the default isolation level and at the strictest one.
 
 use std::sync::Arc;
 

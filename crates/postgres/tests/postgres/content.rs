@@ -68,7 +68,7 @@ async fn front_ends_share_content() {
     second.close().await.unwrap();
 }
 
-/// Frees what no row names, and returns the number of bytes.
+/// Frees content that no row names, and returns the number of bytes.
 pub async fn sweep(content: &dyn Content, named: &[Piece]) -> u64 {
     let mut sweep = content.sweep().await.expect("a sweep begins");
     named.iter().for_each(|piece| sweep.keep(piece));
@@ -94,7 +94,7 @@ async fn a_stream_that_another_front_end_sweeps_is_left_to_it() {
     assert_eq!(sweep(&*ours, &[]).await, piece.footprint());
 }
 
-/// The clock of the database is 25 hours ahead of when front ends renewed their streams.
+/// Makes the last renewals of all streams 25 hours old by the clock of the database.
 async fn age(schema: &str) {
     let age = format!("UPDATE {schema}.lazuli_stream SET seen = seen - interval '25 hours'");
     client(&server()).await.batch_execute(&age).await.expect("the table exists");
@@ -180,7 +180,7 @@ async fn a_front_end_that_returns_names_nothing_that_was_swept() {
     assert_eq!(read_all(&*ours, &pieces).await, Ok(bytes));
 }
 
-/// A machine that is suspended takes its clocks with it: when it resumes, its front end still trusts what it held. An upload
+/// The clocks of a suspended machine stop: when it resumes, its front end still trusts its slot and its streams. An upload
 /// that it sealed then named content that was swept meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_upload_of_a_machine_that_was_suspended_is_rejected() {

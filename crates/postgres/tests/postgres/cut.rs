@@ -1,7 +1,8 @@
-//! Connections that break: at every message of every kind of commit, nothing but "unknown" or "conflict" comes out.
+//! Connections that break: whichever message of whichever kind of commit is cut, the only errors are "unknown" and
+//! "conflict".
 //!
-//! CS-06, CS-08, ER-06: an acknowledged commit is there, a rejected or failed one is not, and an unknown one is wholly
-//! there or wholly absent.
+//! CS-06, CS-08, ER-06: an acknowledged commit is there, a rejected or failed one is not, and an unknown one is present
+//! completely or not at all.
 
 use std::sync::Arc;
 

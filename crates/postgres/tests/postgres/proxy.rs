@@ -1,7 +1,7 @@
 //! A proxy between the engine and the database that cuts connections at a chosen message of the protocol.
 //!
 //! It counts the messages of the front end and of the server that pass, over all connections, and cuts everything before
-//! or after the one that it was told. Messages are a type byte and a length; those before authentication have no type.
+//! or after the chosen one. Messages are a type byte and a length; those before authentication have no type.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -49,7 +49,7 @@ async fn versions_increase_whichever_front_end_writes() {
         assert!(seen.insert(version));
         last = version;
     }
-    // With the condition that the last one holds, each of them continues from there.
+    // Each of them can replace the row if it names the row's current version.
     for engine in &engines {
         let version = done(&**engine, "p", vec![put("a", Condition::Version(last), "y")]).await;
         assert!(version > last);
@@ -130,7 +130,7 @@ async fn keys_too_long_for_an_index_keep_order_and_uniqueness() {
             assert_eq!(found, keys, "pages of {rows_max}");
         }
     }
-    // One of them by its key, in a scan and in a commit together with a short one.
+    // A long key is found by a scan of this key alone, and can be in one commit with a short key.
     let place = KeyPosition { partition: long.clone(), row: long.clone() };
     let point = KeyRange { start: Bound::Included(place.clone()), end: Bound::Included(place) };
     assert_eq!(scan(&*other, vec![point], 10).await.rows.len(), 1);

@@ -63,7 +63,7 @@ impl Pins {
                     .is_some_and(|first| *first <= last))
     }
 
-    /// Is this one generation being written, or its content read? Says nothing about those who may be about to find it.
+    /// Is this one generation being written, or its content read? Does not count readers that may be about to find it.
     pub fn has_generation(&self, table: TableId, name: &str, generation: Generation) -> bool {
         self.has_up_to(0, table, name, generation)
     }

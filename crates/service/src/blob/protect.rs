@@ -23,7 +23,7 @@ use super::record::{Head, Marks, Revision, time};
 use super::sweep::each_row;
 use crate::Result;
 
-/// The strongest protection among states, as of some marks of their blob.
+/// The strongest protection of several states, as of some marks of their blob.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Protection {
     shape: u64,
@@ -32,7 +32,7 @@ pub struct Protection {
 }
 
 impl Protection {
-    /// Adds that of a state.
+    /// Adds the protection of a state.
     pub fn add(&mut self, state: &Revision) {
         self.has_hold |= state.legal_hold;
         self.until = self.until.max(state.immutability.map(|policy| policy.until));

@@ -44,7 +44,7 @@ impl Core {
         let mut needed = body;
         needed.needed.md5 = true;
         let received = if guard.is_unconditional() && body.length <= self.content.inline_max() as u64 {
-            // The commit checks everything, and will hardly fail. Reading the head before it would cost more than the body.
+            // The commit checks everything, and rarely fails. Reading the head before it would cost more than the body.
             match self.receive(&at, source, &needed).await {
                 Ok(received) => received,
                 // The state of the blob is checked first.

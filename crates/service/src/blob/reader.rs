@@ -189,7 +189,7 @@ impl BlobReader {
         (!bytes.is_empty()).then_some(bytes)
     }
 
-    /// Loads rows from the one on in which the next byte lies.
+    /// Loads rows, beginning with the one that contains the next byte.
     async fn load(&mut self) -> Result<()> {
         match self.rows.as_ref().map(|(rows, _)| rows.clone()) {
             None => Err(damaged("its content is shorter than its size").into()),

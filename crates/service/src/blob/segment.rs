@@ -14,7 +14,7 @@ use super::codec::{Decoder, Encoder, corrupt};
 
 /// Maximum entries of a segment.
 pub const SEGMENT_ENTRIES_MAX: usize = 512;
-/// A segment takes no more entries beyond this many bytes.
+/// A segment takes no further entries once it has this many bytes.
 const SEGMENT_BYTES_MAX: usize = 56 * 1024;
 const FORMAT: u8 = 1;
 

@@ -13,7 +13,7 @@ use super::keyspace;
 use super::record::{Head, stamp, time};
 use crate::{Error, Result};
 
-/// Attempts to find a time that no snapshot has yet.
+/// Maximum attempts to find a time that no snapshot has yet.
 const ATTEMPTS_MAX: usize = 64;
 
 /// The outcome of an attempt.

@@ -18,7 +18,7 @@ const COPIES_BYTES_MAX: usize = 4 * MIB;
 const DOUBTS_BYTES_MAX: usize = 8 * MIB;
 /// Memory for tags that may be out of date.
 const TAGS_BYTES_MAX: usize = 8 * MIB;
-/// Memory of an entry besides its texts: in a queue, and in the map that knows it.
+/// Memory of an entry besides its strings: in a queue, and in the map that knows it.
 const ENTRY_BYTES: usize = 320;
 
 /// Upper bound of the memory of the list.
@@ -139,18 +139,31 @@ impl Todo {
 
     /// Something of a blob expires at that time.
     pub fn due(&self, at: &At, ticks: u64) {
+        if !self.remind(at, ticks) {
+            self.overflow();
+        }
+    }
+
+    /// Other processes have stopped using something of a blob at that time. If there is no room to remember this, the daily scan
+    /// finds the blob.
+    pub fn later(&self, at: &At, ticks: u64) {
+        self.remind(at, ticks);
+    }
+
+    /// Notes when to look at a blob; `false` if there is no room.
+    fn remind(&self, at: &At, ticks: u64) -> bool {
         let mut list = self.lock();
         if list.due_of.get(at).is_some_and(|known| *known <= ticks) {
-            return;
+            return true;
         }
         if !list.due_room.take(cost(at), DUE_BYTES_MAX) {
-            list.overflowed = true;
-            return;
+            return false;
         }
         list.number += 1;
         let number = list.number;
         list.due.insert((ticks, number), at.clone());
         list.due_of.insert(at.clone(), ticks);
+        true
     }
 
     /// Queues the blobs with something that has expired by now.
@@ -173,6 +186,12 @@ impl Todo {
         list.known.remove(&at);
         list.blobs_room.give_back(cost(&at));
         Some(at)
+    }
+
+    /// Is there anything whose content may be freed, now or later?
+    pub fn has_any(&self) -> bool {
+        let list = self.lock();
+        !list.blobs.is_empty() || !list.doubts.is_empty() || !list.due.is_empty()
     }
 
     /// Number of blobs that wait.

@@ -13,7 +13,7 @@ use crate::hash::NameMap;
 
 /// Memory of the cached records. Beyond it the cache starts over.
 pub const CACHE_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Memory of a record besides its texts: its entry in the map, and its parts.
+/// Memory of a record besides its strings: its entry in the map, and its parts.
 const RECORD_BYTES: usize = 256;
 /// Memory of a stored access policy.
 const POLICY_BYTES: usize = 256;
@@ -139,7 +139,7 @@ mod tests {
             assert!(cache.bytes <= CACHE_BYTES_MAX && cache.get(named(name)).is_some());
         }
         assert!(largest > CACHE_BYTES_MAX / 2, "the bound was reached: {largest}");
-        // Everything that goes is given back.
+        // The memory of everything that is removed is released.
         cache.remember(named("container9999"), live("container9999", 10));
         for name in &names {
             cache.forget(named(name));

@@ -184,7 +184,7 @@ impl Catalog {
         match self.engine.apply(TableId::SYSTEM, &partition, writes).await? {
             Applied::Done { .. } => Ok(Created::Done(record)),
             Applied::Rejected { index: 0, .. } => Ok(Created::Exists),
-            // The account is being removed. If that fails, a repetition succeeds; if not, the account is gone.
+            // The account is being removed. If that fails, a retry succeeds; if not, the account is gone.
             Applied::Rejected { .. } => Err(ErrorCode::ServerBusy.into()),
         }
     }
@@ -207,7 +207,7 @@ impl Catalog {
             writes.extend(dropped.iter().map(|&id| self.dropped_row(id, Vec::new())));
             let applied = self.apply(name, writes).await;
             if !dropped.is_empty() {
-                // Also when the outcome is not known: the rows may be there to be erased.
+                // Even if the outcome is unknown: there may be rows to erase.
                 self.dropped.announce();
             }
             if let Applied::Done { version, .. } = applied? {
@@ -223,7 +223,7 @@ impl Catalog {
             let Some(live) = self.read(name).await? else { return Ok(false) };
             check(&live)?;
             let applied = self.apply(name, self.drop_writes(name, &live)).await;
-            // Also when the outcome is not known: the rows may be there to be erased.
+            // Even if the outcome is unknown: there may be rows to erase.
             self.dropped.announce();
             match applied? {
                 Applied::Done { .. } => {
@@ -309,8 +309,8 @@ impl Catalog {
         Ok(self.clock.ticks() < free)
     }
 
-    /// Changes a container that may be cached. The cache forgets it before and after the change, also when the engine
-    /// does not know the outcome.
+    /// Changes a container that may be cached. The cache forgets it before and after the change, even if the outcome is
+    /// unknown.
     async fn apply(&self, name: Name<'_>, writes: Vec<Write>) -> Result<Applied> {
         let partition = keyspace::containers(name.service, name.home);
         self.locked().unsettle(name);

@@ -24,7 +24,7 @@ const REMOVE_ROWS_MAX: usize = 500;
 const REMOVE_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum messages per scan.
 const SCAN_ROWS_MAX: usize = 10_000;
-/// Scans in one round.
+/// Maximum scans in one round.
 const SCANS_MAX: usize = 64;
 /// Queues of the catalog read together.
 const QUEUES_MAX: usize = 256;

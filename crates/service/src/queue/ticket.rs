@@ -31,7 +31,7 @@ pub struct Tickets {
 }
 
 impl Tickets {
-    /// Tickets by these clocks.
+    /// A generator with these clocks and this secret.
     pub fn new(options: &Options) -> Self {
         let secret = u128::from_le_bytes(options.secret);
         let (first, second) = (secret as u64, (secret >> 64) as u64);

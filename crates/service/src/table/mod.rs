@@ -56,7 +56,7 @@ impl Services {
     ) -> Result<Outcome> {
         let time = query_time_max.min(self.options.query_time_max);
         let service = lazuli_model::Service::Table;
-        // All but the operations on one entity in memory of their own: otherwise those would move space for the others.
+        // Box all operations except those on one entity: otherwise their futures would reserve space for the others.
         match operation {
             Operation::QueryTables(query) => Box::pin(self.query_tables(grant, query, time)).await,
             Operation::GetTable(name) => Box::pin(self.get_table(grant, &name)).await,

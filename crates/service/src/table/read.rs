@@ -132,7 +132,7 @@ fn rows_that_fit(row_bytes: usize) -> usize {
     (PAGE_BYTES_MAX / row_bytes.max(1)).clamp(1, PAGE_ROWS_MAX)
 }
 
-/// Everything from the place where a query resumes.
+/// Everything from the position where a query resumes.
 fn at_or_after(from: EntityPosition) -> PlanRange {
     PlanRange {
         start: PlanBound::Included(PlanPosition { partition: from.partition, row: from.row }),
@@ -140,7 +140,7 @@ fn at_or_after(from: EntityPosition) -> PlanRange {
     }
 }
 
-/// Converts a range of the planner into one of the engine, which do not depend on each other.
+/// Converts a range of the planner into one of the engine. The two crates do not depend on each other.
 fn engine_range(range: PlanRange) -> lazuli_engine::KeyRange {
     lazuli_engine::KeyRange { start: engine_bound(range.start), end: engine_bound(range.end) }
 }

@@ -19,7 +19,7 @@ use crate::{Error, Result, Services};
 /// takes at most 3 bytes when it is stored; in a key, at most 4.
 const ROW_BYTES_MAX: usize = ENTITY_BYTES_MAX / 2 * 3 + 2 * 4 * KEY_UNITS_MAX + WRITE_BYTES;
 
-// The largest legal batch fits into one commit, also if it merges a few bytes into the largest entities.
+// The largest legal batch fits into one commit, even if it merges a few bytes into the largest entities.
 const _: () = assert!(BATCH_OPERATIONS_MAX * ROW_BYTES_MAX <= COMMIT_BYTES_MAX);
 
 impl Services {

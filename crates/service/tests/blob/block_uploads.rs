@@ -183,7 +183,7 @@ async fn interrupted() -> (World, Arc<Interrupted>) {
 }
 
 /// A lease that is acquired at any moment of an upload: either it is too late for the upload, or the block is withdrawn. A block
-/// that was uploaded before stays in any case: a sweep took it for replaced when it met the late one.
+/// that was uploaded before stays in any case: a sweep treated it as replaced when it found the late block.
 #[tokio::test]
 async fn a_rejected_block_does_not_replace_an_earlier_one() {
     for length in [10, 100] {
@@ -223,7 +223,7 @@ async fn a_rejected_block_does_not_replace_an_earlier_one() {
     }
 }
 
-/// A caller that gave up after its block was stored left it there, although the blob had got a lease meanwhile.
+/// If a caller gave up after its block was stored, the block stayed, although the blob had been leased meanwhile.
 #[tokio::test]
 async fn a_rejected_block_is_withdrawn_although_its_caller_has_given_up() {
     let mut was_dropped = 0;
@@ -252,8 +252,8 @@ async fn a_rejected_block_is_withdrawn_although_its_caller_has_given_up() {
     assert!(was_dropped >= 4, "{was_dropped}");
 }
 
-/// A list that was read while the blocks were committed, and those that were used up swept, had neither the old blocks nor the
-/// new ones.
+/// A list that was read while the blocks were committed and their old rows were swept had neither the old blocks nor the new
+/// ones.
 #[tokio::test]
 async fn a_block_list_that_is_read_during_a_commit_shows_one_state() {
     let mut states = Vec::new();

@@ -120,8 +120,8 @@ async fn sweep(world: &mut World) {
     }
 }
 
-/// Overwritten content stayed for as long as the blob was written all the time, since the commit of the sweep demanded that it was
-/// not, or read all the time, since someone was always about to read some content of it.
+/// Overwritten content was never reclaimed from a blob that was written all the time, because the commit of the sweep required the
+/// blob to be unchanged, nor from one that was read all the time, because some request was always about to read its content.
 #[tokio::test]
 async fn content_of_a_blob_that_is_always_in_use_is_reclaimed() {
     for load in [Load::Writes, Load::Reads] {

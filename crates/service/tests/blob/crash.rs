@@ -239,7 +239,8 @@ async fn fault_at(n: i64, fault: Fault, carries_out: bool, which: usize) -> bool
         8 => run.pending_script().await,
         _ => run.tagged_script().await,
     };
-    // Folding the tail of an append blob may fail without failing the append, so only the fuse knows.
+    // Folding the tail of an append blob may fail without failing the append, so only the fuse shows whether the fault
+    // occurred.
     let has_burnt = left.load(Ordering::SeqCst) < 0;
     // The calls of the check do not count: a fault there says nothing about the script.
     left.store(i64::MAX, Ordering::SeqCst);

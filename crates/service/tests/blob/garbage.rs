@@ -35,7 +35,7 @@ struct Costly {
 }
 
 impl Costly {
-    /// Since the last call.
+    /// The cost since the last call.
     fn take(&self) -> Cost {
         let [rows, commits] = [&self.rows, &self.commits].map(|count| count.swap(0, Ordering::SeqCst));
         Cost { rows, commits }

@@ -13,8 +13,8 @@ use crate::world::{Features, blob, block_id, body, bytes_of};
 const BLOCKS: u64 = 700;
 const BLOCK_BYTES: usize = 8000;
 
-/// Many small blocks are read in several scans. A block that was uploaded again after its scan, and before a block of a later scan
-/// was, counted as used up: its old bytes were committed, and the new ones were dropped.
+/// Many small blocks are read in several scans. A block that was uploaded again after the scan that had read it, but before a
+/// block of a later scan, counted as committed: its old bytes were committed, and the new ones were dropped.
 #[tokio::test]
 async fn a_block_that_is_uploaded_again_while_a_list_is_committed_stays() {
     let (world, engine) = world_with(Features::default(), BLOCK_BYTES).await;

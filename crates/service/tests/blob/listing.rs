@@ -161,7 +161,8 @@ async fn slow_listings_lose_nothing() {
     assert_eq!(all(&world, &wanted, true).await.len(), names.len() * 2);
 }
 
-/// Scans end by bytes, before the head of a blob too. The one before it is listed although its time is up then.
+/// A scan can end by bytes right before the head of a blob. The previous blob is listed even though the time is up
+/// then.
 #[tokio::test]
 async fn slow_listings_of_large_rows_lose_nothing() {
     let world = World::with_inline(64 * 1024).await;

@@ -81,7 +81,7 @@ async fn a_snapshot_with_a_policy_is_not_deleted_before_its_time() {
     }
 }
 
-/// A snapshot that is deleted already protects nothing.
+/// A snapshot that was deleted already protects nothing.
 #[tokio::test]
 async fn a_snapshot_that_expired_before_its_deletion_prevents_no_other() {
     let world = World::new().await;
@@ -95,7 +95,7 @@ async fn a_snapshot_that_expired_before_its_deletion_prevents_no_other() {
     assert!(world.on("a", delete(DeleteSnapshots::Include)).await.is_ok());
 }
 
-/// A hold that was acknowledged holds, however it meets a deletion.
+/// An acknowledged hold is effective, whatever its timing relative to a deletion.
 #[tokio::test]
 async fn a_hold_that_arrives_during_a_deletion_is_seen() {
     let mut has_met = 0;

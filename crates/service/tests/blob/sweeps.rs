@@ -183,8 +183,8 @@ async fn content_of_a_container_that_is_deleted_during_a_scan_can_be_restored() 
     assert_eq!(world.read("b").await, Ok(content.to_vec()));
 }
 
-/// An upload whose request had timed out while the disk was stuck was taken for failed after two minutes, and its content was
-/// freed. The commit that named the content came afterwards: the blob had lost both its old content and its new one.
+/// An upload whose request had timed out while the disk was stuck was considered failed after two minutes, and its content
+/// was freed. The commit that named the content came afterwards: the blob had lost both its old content and its new one.
 #[tokio::test]
 async fn content_of_a_commit_that_takes_very_long_stays() {
     let (mut world, engine) = world(Features::default()).await;

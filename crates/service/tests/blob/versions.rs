@@ -135,7 +135,7 @@ async fn deleted_blobs_with_versions_are_listed_on_request() {
             assert_eq!(world.listed_by(include, max_results).await, expected, "{max_results}");
         }
     }
-    // A version that is left is enough, the last one that is deleted takes the blob along.
+    // The blob is listed as long as one version is left; deleting the last version removes it.
     for entry in world.entries(versions()).await {
         let BlobEntry::Blob(BlobItem { revision: Revision::Version(id), .. }) = entry else { continue };
         assert_eq!(world.listed(with_versions).await.len(), 3);

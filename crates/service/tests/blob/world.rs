@@ -222,7 +222,7 @@ impl World {
         world
     }
 
-    /// Keeps deleted blobs for some days, or no longer.
+    /// Keeps deleted blobs for some days, or not at all.
     pub async fn retain(&self, days: Option<u16>) {
         self.try_retain(days).await.unwrap();
     }

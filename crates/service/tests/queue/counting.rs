@@ -38,7 +38,7 @@ impl Layer for Counting {
     }
 }
 
-/// The rows read for the number of messages of a queue with this many.
+/// Number of rows read to report the number of messages of a queue with this many.
 async fn rows_read(messages: u64) -> usize {
     let (time, rows) = (Time::new(), Arc::<AtomicUsize>::default());
     let engine = Counting { inner: Memory::new(time.clock()), rows: rows.clone() };

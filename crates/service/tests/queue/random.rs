@@ -26,14 +26,14 @@ struct Model {
     messages: Vec<Modelled>,
     /// Receipts that are no longer valid.
     stale: Vec<(Guid, Receipt)>,
-    /// The time of the queue: it never goes back, and passes while the clock is behind.
+    /// The time of the queue: it never goes back, and advances while the clock is behind.
     time: u64,
     passed: u64,
     number: u64,
 }
 
 impl Model {
-    /// Moves the time of the queue on.
+    /// Advances the time of the queue.
     fn advance(&mut self, time: &Time) {
         use std::sync::atomic::Ordering::SeqCst;
         let passed = time.passed.load(SeqCst);

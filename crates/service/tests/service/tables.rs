@@ -75,7 +75,7 @@ async fn rows_in(engine: &dyn Engine, table: TableId) -> Vec<Row> {
     engine.scan(scan).await.unwrap().rows
 }
 
-/// OP-19: rows go in the background, and in the end the record of the deletion goes too.
+/// OP-19: rows are removed in the background, and finally the record of the deletion, too.
 #[tokio::test]
 async fn the_sweep_gives_the_space_back() {
     let world = World::new();

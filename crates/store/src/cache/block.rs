@@ -1,4 +1,4 @@
-//! Rows of a range of keys, packed in their order: a scan reads them without accessing the sorted store.
+//! Rows of a range of keys, packed in key order: a scan reads them without accessing the sorted store.
 
 use lazuli_engine::{RowView, TableId, Version};
 
@@ -16,7 +16,7 @@ const LINE_BYTES: usize = 64;
 pub struct Block {
     table: TableId,
     built: u64,
-    /// Partitions and rows; a partition once for all rows of it that follow each other.
+    /// Partition and row keys. Consecutive rows of one partition share one copy of its key.
     texts: String,
     values: Vec<u8>,
     entries: Vec<Entry>,
@@ -32,7 +32,7 @@ struct Entry {
 }
 
 impl Block {
-    /// An empty block of rows of `table` as the view `number` has them.
+    /// An empty block for the rows of `table` in the view `number`.
     pub fn new(table: TableId, number: u64) -> Self {
         Self { table, built: number, texts: String::new(), values: Vec::new(), entries: Vec::new() }
     }
@@ -71,7 +71,7 @@ impl Block {
         self.entries.shrink_to_fit();
     }
 
-    /// How many rows it has.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.entries.len()
     }

@@ -24,9 +24,9 @@ pub struct Index {
     /// Bytes of borders, and of rows.
     border_bytes: usize,
     row_bytes: usize,
-    /// Where the search for room went last.
+    /// The segment at which the last search for room ended.
     hand: Vec<u8>,
-    /// How often no room was found since everything was last made less hot.
+    /// Number of failed searches for room since the scan counts were last halved.
     declined: usize,
 }
 
@@ -197,7 +197,7 @@ impl Index {
         true
     }
 
-    /// Moves on to the next segment, round and round.
+    /// Advances to the next segment; starts over after the last one.
     fn turn(&mut self) -> Option<Vec<u8>> {
         let next = self.after(&self.hand).or_else(|| self.segments.first_key_value());
         let key = next.map(|(key, _)| key.clone())?;
@@ -205,7 +205,7 @@ impl Index {
         Some(key)
     }
 
-    /// No room was found. After a while, ranges that were scanned often lose their protection.
+    /// Counts a failed search for room. After many of them, ranges that were scanned often lose their protection.
     fn decline(&mut self) {
         self.declined += 1;
         if self.declined >= CACHE_DECLINES_MAX {
@@ -214,7 +214,7 @@ impl Index {
         }
     }
 
-    /// Checks what must stay true.
+    /// Checks the invariants.
     #[cfg(test)]
     pub fn check(&self, bytes_max: usize) {
         let borders: usize = self.segments.iter().map(|(start, s)| border_bytes(start, &s.end)).sum();

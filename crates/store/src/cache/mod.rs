@@ -60,7 +60,7 @@ impl ScanCache {
         Self { bytes_max, segment_bytes, index: RwLock::default() }
     }
 
-    /// Does it keep anything at all?
+    /// Is the cache enabled?
     pub fn is_on(&self) -> bool {
         self.segment_bytes > 0
     }
@@ -84,8 +84,8 @@ impl ScanCache {
         self.write().keep(start, end, Arc::new(block), self.bytes_max);
     }
 
-    /// Divides what lies between the first and the last of some keys into segments. What is divided already stays so,
-    /// unless it is a single segment, which has become too large.
+    /// Divides the range from the first to the last of some keys into segments. Existing segments stay, except a single
+    /// one that covers the range and has become too large.
     pub fn divide(&self, borders: &[Vec<u8>]) {
         if self.is_on() {
             self.write().divide(borders, self.bytes_max);
@@ -98,7 +98,7 @@ impl ScanCache {
             return;
         }
         let index = self.read();
-        // Under the lock, so that a segment is either created before, and gets the note, or after, and knows the
+        // Under the lock: a segment created before this gets the note, and one created later starts with the new
         // number.
         index.tide.store(number, Ordering::Release);
         keys.for_each(|key| index.note_write(number, key));

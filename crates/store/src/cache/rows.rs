@@ -177,7 +177,7 @@ impl RowCache {
         }
     }
 
-    /// The most that it holds.
+    /// Maximum bytes that it holds.
     pub fn bytes_max(&self) -> usize {
         self.generation_bytes_max * 2 * self.shards.len()
     }

@@ -70,7 +70,7 @@ fn rows_are_found_by_views_of_the_same_state_only() {
     {
         check(&cache, 0, view, expected);
     }
-    // A write in between ends that, for views before and after it, and for its own segment only.
+    // A write in between makes the cached rows of its segment invalid for views before and after it.
     cache.keep(&key(10), &key(20), block(4, 10..20, 10));
     cache.note_writes(5, [key(12).as_slice(), &key(40)].into_iter());
     check(&cache, 0, 5, "rows of view 4");
@@ -88,7 +88,7 @@ fn rows_that_come_late_are_not_kept() {
     cache.keep(&key(0), &key(10), block(1, 0..10, 10));
     check(&cache, 0, 1, "segment");
     check(&cache, 0, 2, "segment");
-    // Nor are those of a segment that was made after the write.
+    // Nor are rows of a segment that was created after the write.
     let cache = ScanCache::new(1 << 20);
     cache.note_writes(2, [key(0).as_slice()].into_iter());
     cache.divide(&[key(0), key(10)]);
@@ -96,7 +96,7 @@ fn rows_that_come_late_are_not_kept() {
     check(&cache, 0, 2, "segment");
     cache.keep(&key(0), &key(10), block(2, 0..10, 10));
     check(&cache, 0, 2, "rows of view 2");
-    // Nor those of a segment that ends elsewhere now.
+    // Nor are rows of a segment that has been given another end since.
     cache.divide(&[key(0), key(5), key(10)]);
     cache.keep(&key(0), &key(10), block(3, 0..10, 10));
     check(&cache, 0, 3, "segment");
@@ -126,7 +126,7 @@ fn room_is_for_what_is_scanned_more_often() {
         (0..6).for_each(|n| keep(n * 10));
     }
     assert!((0..6).all(is_kept));
-    // A scan of all, twice.
+    // Two scans of everything.
     (0..2).for_each(|_| (6..29).for_each(|n| keep(n * 10)));
     assert!((0..6).all(is_kept), "they were scanned more often");
     for _ in 0..200 {

@@ -71,7 +71,7 @@ async fn finding_1_a_group_stops_growing_before_it_exceeds_its_bound() {
         let large = (0..30).map(|row| grow(row, MIB)).collect();
         commits.push(apply("large", large));
         queue_last(&store, &mut commits);
-        // Small ones wait between them, and share groups with each other.
+        // Small commits wait between the large ones, and share groups with each other.
         for row in 0..20 {
             let row = format!("{commit} {row}");
             commits.push(apply("small", vec![upsert(&row, "1")]));
@@ -119,8 +119,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A batch of 1,124 MiB was longer than recovery reads, so that a store that was killed while it wrote did not open
-/// again. The largest batch that can be written is read, whether it is whole or not.
+/// A batch of 1,124 MiB was longer than the maximum that recovery reads, so a store that was killed while writing it
+/// did not open again. The largest batch that can be written is read, whether it is whole or not.
 #[tokio::test]
 async fn finding_2_largest_group_is_readable_by_recovery() {
     let root = tempfile::tempdir().unwrap();

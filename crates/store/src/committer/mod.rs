@@ -95,7 +95,7 @@ pub struct Committer {
     pub acknowledged: Acknowledged,
     /// The space on the disk at the start of the last group.
     pub space: Space,
-    /// It was too little for any write.
+    /// There was too little space for any write.
     pub is_short: bool,
 }
 
@@ -152,7 +152,7 @@ impl Committer {
         let _ = self.files.directory.mark_closed(self.state.last_version);
     }
 
-    /// Uses a moment without jobs; `true` if nothing is left to do without them.
+    /// Does one step of background work while no job waits; `true` if there is none left.
     fn is_done(&mut self) -> bool {
         if self.late.is_empty() {
             return !self.rest();
@@ -388,7 +388,7 @@ impl Committer {
 }
 
 impl Job {
-    /// Bytes that it will write at least, known before it is decided.
+    /// Minimum bytes that it will write, known before it is decided.
     fn bytes_min(&self) -> usize {
         match self {
             Job::Commit { .. } | Job::FreshTable { .. } | Job::Stop => 0,

@@ -13,7 +13,7 @@ use crate::{Options, Store};
 
 const TABLE: TableId = TableId(3);
 const MIB: u64 = 1 << 20;
-/// The size of the disk; its reserve is the largest.
+/// The size of the disk: large enough for the maximum reserve.
 const SIZE: u64 = 1 << 40;
 /// Less than the reserve, more than half of it.
 const LITTLE: u64 = 40 * MIB;

@@ -57,7 +57,7 @@ pub fn adopt(inner: &Inner, piece: Piece, bytes: &Bytes) -> Result<Option<Synced
     inner.syncers.ask(Lane::Large, &pack).map(Some)
 }
 
-/// The range of the piece is in use from now on.
+/// Marks the range of the piece as in use again.
 fn revive(pack: &Pack, piece: &Piece) {
     let units = units_of(piece.offset, piece.footprint());
     let mut state = pack.state();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::space::Space;
 
-/// Buffers that one call of the system takes.
+/// Maximum buffers per system call.
 const BUFFERS_MAX: usize = 1024;
 
 /// The operations of a disk. Production uses [`RealDisk`].

@@ -8,9 +8,10 @@ pub const INLINE_BYTES_MAX: usize = 8 * 1024;
 
 /// A pack that has reached this size takes no more pieces.
 pub const PACK_BYTES_MAX: u64 = STREAM_BYTES_MAX;
-/// The longest that a pack can be, with its last piece.
+/// Maximum length of a pack, including its last piece.
 pub const PACK_LENGTH_MAX: u64 = STREAM_BYTES_MAX + 2 * PIECE_BYTES_MAX as u64;
-/// The same where the file system cannot free parts of a file: smaller packs are more likely to be dead as a whole.
+/// The size limit where the file system cannot free parts of a file: smaller packs are more likely to be dead as a
+/// whole.
 pub const WHOLE_PACK_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Pieces of at least this many bytes go to the large pack, so that small ones need not wait for their sync.
 pub const LARGE_BYTES_MIN: u64 = 1024 * 1024;
@@ -40,10 +41,10 @@ pub const SYNC_QUEUE_MAX: usize = 1024;
 pub const HANDLES_MAX: usize = 256;
 /// Ranges that are freed before the pack's lock is released for others.
 pub const FREE_RUNS_MAX: usize = 64;
-/// Packs that one sweep looks at; its maps take up to 128 KiB of memory for each.
+/// Packs that one sweep covers; its maps take up to 128 KiB of memory for each.
 pub const SWEEP_PACKS_MAX: usize = 512;
 /// Extents on one page of a listing.
 pub const LIST_EXTENTS_MAX: usize = 1000;
 
-/// Memory that content takes at most, besides small chunks and the maps of packs with dead ranges.
+/// Maximum memory for content, besides small chunks and the maps of packs with dead ranges.
 pub const MEMORY_BYTES_MAX: u64 = (GATHERED_BYTES_MAX + READ_BYTES_MAX) as u64;

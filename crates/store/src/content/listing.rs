@@ -38,7 +38,7 @@ fn stored(pack: &Pack) -> io::Result<Units> {
     Ok(units)
 }
 
-/// How much is stored. May block.
+/// The amounts of stored content. May block.
 pub fn status(packs: &Packs) -> Result<ContentStatus> {
     let mut status = ContentStatus::default();
     for pack in packs.from(0) {

@@ -176,7 +176,7 @@ impl PackState {
         }
     }
 
-    /// Marks a range as dead that was reserved and never written.
+    /// Marks a range that was reserved and never written as dead.
     pub fn skip(&mut self, offset: u64, bytes: u64) {
         if offset + bytes == self.end {
             self.end = offset;

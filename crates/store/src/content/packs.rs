@@ -1,4 +1,4 @@
-//! All packs of a store: which there are, which two are open, and who gets the next range.
+//! All packs of a store: which of them exist, which two are open, and which range the next piece gets.
 //!
 //! What must stay true:
 //! - Numbers only grow. The pack with the greatest number that no crash can lose is never removed, so that the next
@@ -68,7 +68,7 @@ pub struct Packs {
     is_closed: AtomicBool,
 }
 
-/// Which packs there are.
+/// The existing packs.
 #[derive(Default)]
 struct Table {
     packs: BTreeMap<u64, Arc<Pack>>,
@@ -153,7 +153,7 @@ impl Packs {
         })
     }
 
-    /// Takes no more writes.
+    /// Rejects writes from now on.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
     }
@@ -163,7 +163,7 @@ impl Packs {
         if self.is_closed.load(Ordering::Acquire) { Err(closed()) } else { Ok(()) }
     }
 
-    /// The pack with this number.
+    /// The pack with this number, if it exists.
     pub fn find(&self, number: u64) -> Option<Arc<Pack>> {
         self.table().packs.get(&number).cloned()
     }
@@ -284,7 +284,7 @@ impl Packs {
         if !state.is_removable() {
             return Ok(());
         }
-        // Counted somewhere at any time: see `listing::status`.
+        // At any time, one of the counters includes these bytes: see `listing::status`.
         let bytes = state.to_free.bytes() + state.stuck;
         self.removing.fetch_add(bytes, Ordering::SeqCst);
         (state.to_free, state.stuck, state.is_removed) = (Units::default(), 0, true);
@@ -366,7 +366,7 @@ fn make_dir(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Tests whether a part of a file can be freed. If the test is impossible, assumes so.
+/// Tests whether a part of a file can be freed. If the test is impossible, assumes that it can.
 fn probe(disk: &dyn Disk, path: &Path) -> bool {
     let tried = disk.create(path).and_then(|file| {
         disk.write(&file, &mut [IoSlice::new(&[1; 8192])], 0)?;

@@ -63,7 +63,7 @@ impl PackSweep {
     }
 }
 
-/// Marks everything as dead that was not kept.
+/// Marks everything that was not kept as dead.
 fn settle(state: &mut PackState, kept: &Units, mut data: Units, swept: &mut Swept) {
     if state.kind != PackKind::Former {
         return;

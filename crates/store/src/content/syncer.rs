@@ -2,7 +2,7 @@
 //!
 //! What must stay true: only this thread syncs the packs of its lane. The system reports a failed write-back once, to
 //! the first caller that syncs; with a single thread all waiting uploads get the error, and so do all later ones, since
-//! the pack is given up.
+//! the pack is abandoned.
 
 use std::collections::HashMap;
 use std::io;

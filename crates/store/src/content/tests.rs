@@ -178,7 +178,7 @@ async fn an_upload_that_failed_stays_failed() {
 async fn a_failed_sync_gives_the_pack_up() {
     for failing in [Call::Sync, Call::SyncDir] {
         let (dir, disk) = (tempfile::tempdir().unwrap(), Faulty::new());
-        // There is a directory already: making it needs a sync as well.
+        // The directory exists, and creating it needed a sync as well.
         let content = open(&dir, &disk, PACK_BYTES_MAX);
         let bytes = bytes_of(1, 80_000);
         let large = write_all(&content, &bytes_of(2, 2_000_000)).await;
@@ -196,7 +196,7 @@ async fn a_failed_sync_gives_the_pack_up() {
     }
 }
 
-/// Content is acknowledged after it was written and synced, and after the name of its pack was.
+/// Content is acknowledged only after it was written and synced, and after the name of its pack was synced.
 #[tokio::test]
 async fn everything_is_durable_before_it_is_acknowledged() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), Faulty::new());
@@ -223,7 +223,7 @@ async fn relaxed_content_is_not_synced() {
     assert_eq!(disk.count(Call::Sync), 0);
 }
 
-/// Full packs are closed. Those without live bytes are removed, but for the one with the greatest number.
+/// Full packs are closed. Those without live bytes are removed, except the one with the greatest number.
 #[tokio::test]
 async fn dead_packs_are_removed() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), Faulty::new());
@@ -263,7 +263,7 @@ async fn without_holes_whole_packs_are_freed() {
         stored.extend(write_all(&content, &bytes_of(seed, 90_000)).await);
     }
     content.release(vec![stored[0], stored[1]]).await.unwrap();
-    // A status after the release has been seen: the thread that frees has no more to do.
+    // `release` has updated the status when it returns; the thread that frees space has nothing else to do.
     let dead = footprints(&stored[..2]);
     assert_eq!(content.status().await.unwrap().dead, dead);
     assert_eq!(packs_in(&dir).len(), 2);

@@ -144,7 +144,7 @@ fn panicked(error: &tokio::task::JoinError) -> Error {
 struct Worker {
     inner: Arc<Inner>,
     fold: Option<Fold>,
-    /// How many bytes are yet to come, as far as the caller has announced.
+    /// Number of bytes still to come, if the caller has announced it.
     expected: Option<u64>,
     open: Option<Open>,
     done: Vec<Done>,

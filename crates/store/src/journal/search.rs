@@ -78,7 +78,7 @@ impl Rows {
     }
 }
 
-/// The length of its value stands twice in the head of an item: nothing is compressed.
+/// Does the head of an item contain the same length twice? It must, since values are not compressed.
 fn has_one_length(rest: &[u8], at: usize) -> bool {
     matches!(head(rest, at), Some(head) if head[13..17] == head[17..21])
 }

@@ -82,9 +82,9 @@ impl Item {
 /// The complete entries of a batch, from the first one on.
 pub struct Items<'a> {
     rest: &'a [u8],
-    /// Where the last of them ended.
+    /// The end of the last of them.
     pub at: usize,
-    /// How many should follow.
+    /// Number of items that should follow.
     pub left: u32,
 }
 

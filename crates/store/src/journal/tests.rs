@@ -123,7 +123,8 @@ fn a_batch_inside_a_row_is_not_a_batch_of_the_log() {
     {
         let next = batch(6, &values);
         for length in (1..next.len() - MAGIC.len()).step_by(7) {
-            // At exactly this position the row's length could also be damaged: such a batch does not occur by chance.
+            // If the log ends exactly with the copied batch, the row's length could be what is damaged: a complete
+            // batch does not occur by chance.
             if next[..length].ends_with(&MAGIC) {
                 continue;
             }
@@ -133,7 +134,7 @@ fn a_batch_inside_a_row_is_not_a_batch_of_the_log() {
         let mut holed = [&one[..], &next[..]].concat();
         holed[1024..1536].fill(0);
         check(&holed, one.len(), Some((5, 5)), Tail::Holed);
-        // The same row in front of batches that are not its own.
+        // The same row, followed by other batches.
         let behind = [&holed[..], &batch(7, &[b"a"])].concat();
         check(&behind, one.len(), Some((5, 5)), Tail::Damaged);
     }

@@ -113,7 +113,7 @@ impl EngineFactory for Uncached {
     }
 }
 
-/// Room for some rows only, in segments of a few.
+/// Caches with room for only some rows, in segments of a few rows.
 struct HardlyCached;
 
 impl EngineFactory for HardlyCached {

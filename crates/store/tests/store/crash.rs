@@ -21,8 +21,8 @@ const DIRECTORY: &str = "LAZULI_CRASH_DIRECTORY";
 const UNTIL_KILLED: &str = "LAZULI_CRASH_UNTIL_KILLED";
 const WRITERS: usize = 4;
 const COMMITS: u64 = 30;
-/// Number of commits for runs that end during background work, whose timing varies; while rows are erased, which
-/// synchronised writers do in one group; or by a kill, however late it comes on a busy machine: the output of this many
+/// Number of commits in a run that ends during background work (whose timing varies), while rows are erased (which
+/// synchronised writers do in one group), or by a kill (which may come late on a busy machine). The output of this many
 /// commits does not fit into the pipe, so the process waits for its reader.
 const COMMITS_MAX: u64 = 3000;
 const WAITED_FOR: [Point; 4] = [Point::WritingOut, Point::Merging, Point::BeforeErase, Point::AfterErase];

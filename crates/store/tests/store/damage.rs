@@ -131,7 +131,7 @@ async fn flipped_bits_are_reported_after_a_crash() {
     let original = directory();
     let (store, expected) = make(original.path()).await;
     drop(store);
-    // All that a clean close leaves behind and a crash does not.
+    // The file that a clean close leaves behind and a crash does not.
     fs::remove_file(original.path().join("closed")).unwrap();
     flip(original.path(), |file, found| {
         let is_log = file.extension().is_some_and(|extension| extension == "jnl");
@@ -310,8 +310,8 @@ async fn a_check_finds_any_byte_of_a_sorted_file() {
     assert_eq!(inspect(dir.path(), |_| {}).unwrap().findings, 0);
 }
 
-/// A log that ends with a whole batch, but an earlier one than when the store was closed, can only be detected by what
-/// was written down then.
+/// A log that ends with a whole batch, but an earlier one than when the store was closed, can be detected only by what
+/// the close recorded.
 #[tokio::test]
 async fn a_log_that_was_cut_after_a_close_is_reported() {
     let dir = directory();
@@ -352,8 +352,8 @@ async fn check(dir: &Path) -> Checked {
     if report.is_clean() && is_whole { Checked::Sound } else { Checked::Damaged }
 }
 
-/// The content of a lock file is never read, nor is a list of files that is not the current one. The number of a log's
-/// batch is under no checksum; one that is wrong and still greater than that of the batch before changes nothing.
+/// The content of a lock file is never read, nor is a list of files that is not the current one. The number of a batch
+/// is not covered by a checksum; a wrong number that is still greater than that of the previous batch changes nothing.
 fn is_irrelevant(files: &[Original], file: &Path) -> bool {
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let current = files.iter().find(|other| other.name == file.with_file_name("current"));

@@ -44,7 +44,7 @@ async fn missing_files_are_reported() {
             } else {
                 fs::remove_file(&path).unwrap()
             }
-            // Older lists of files are removed at any opening.
+            // Every opening removes older lists of files.
             let count = || {
                 let files = originals(damaged.path(), damaged.path());
                 files.iter().filter(|file| file.name.parent() != Some(Path::new("data/keyspaces/0"))).count()

@@ -69,7 +69,7 @@ async fn finding_9_a_log_without_content_is_reported() {
     check(cut, "was acknowledged", false).await;
 }
 
-/// Nor was it noticed that some batches at the end of a log were missing, as a whole.
+/// The loss of whole batches at the end of a log went unnoticed, too.
 #[tokio::test]
 async fn finding_9_a_log_without_its_last_batch_is_reported() {
     let dir = directory();

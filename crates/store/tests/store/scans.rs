@@ -114,7 +114,7 @@ async fn scans_see_whole_commits(scan_cache_bytes: u64) {
             places[from].1 -= amount;
             places[to].1 += amount;
             writes.push(put(places[from].0.clone(), places[from].1));
-            // Now and then a row goes elsewhere.
+            // Sometimes the row moves, too.
             if commit.is_multiple_of(3) {
                 let place = format!("r{:04}-{commit}", rng.below(ROWS));
                 writes.push(delete(std::mem::replace(&mut places[to].0, place)));

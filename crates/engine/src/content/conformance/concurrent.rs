@@ -9,7 +9,7 @@ use crate::content::{Content, Piece};
 
 const WRITERS: u64 = 24;
 
-/// Every upload gets its own bytes back, and no two share a place.
+/// Every upload gets its own bytes back, and no two share a position.
 pub async fn concurrent_writers_do_not_mix(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;

@@ -22,16 +22,16 @@ pub use sweeping::*;
 
 use crate::Content;
 
-/// Makes places for content stores.
+/// Makes locations for content stores.
 pub trait ContentFactory: Send + Sync {
-    /// The type of the places.
+    /// The type of the locations.
     type Home: Home;
 
-    /// A place without any content.
+    /// An empty location.
     fn home(&self) -> impl Future<Output = Self::Home> + Send;
 }
 
-/// A place where content stays while stores come and go.
+/// A location whose content outlives the stores that are opened on it.
 pub trait Home: Send {
     /// Opens the store as a new process finds it. The store that was opened before is closed first.
     fn open(&mut self) -> impl Future<Output = Arc<dyn Content>> + Send;

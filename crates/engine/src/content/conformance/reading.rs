@@ -27,7 +27,7 @@ pub async fn contents_of_every_size_are_read_back(factory: &impl ContentFactory)
     }
 }
 
-/// However the bytes are cut, and whatever was said about their number, they are stored in order.
+/// However the bytes are divided into writes, and whatever length was announced, they are stored in order.
 pub async fn content_that_arrives_in_parts_is_one(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
@@ -85,7 +85,7 @@ pub async fn ranges_are_exact(factory: &impl ContentFactory) {
     }
 }
 
-/// As a property: a range of stored content equals that range of the written bytes.
+/// Property: a range of stored content equals that range of the written bytes.
 pub async fn random_ranges_match(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
@@ -104,7 +104,7 @@ pub async fn random_ranges_match(factory: &impl ContentFactory) {
     }
 }
 
-/// No chunk is empty or larger than the limit, and the end stays the end.
+/// No chunk is empty or larger than the limit, and after the end a reader returns `None` again.
 pub async fn chunks_are_bounded(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;

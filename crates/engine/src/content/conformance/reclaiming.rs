@@ -21,7 +21,7 @@ pub async fn released_pieces_are_gone(factory: &impl ContentFactory) {
     }
 }
 
-/// A release can be repeated at any time, and can name what never existed.
+/// A release can be repeated at any time, and can name pieces that never existed.
 pub async fn releasing_again_is_harmless(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;

@@ -34,7 +34,7 @@ pub const SIZES: [usize; 24] = [
     4 * 1024 * 1024 + 12_345,
 ];
 
-/// Bytes that follow from a seed.
+/// Pseudo-random bytes from a seed.
 pub fn bytes_of(seed: u64, length: usize) -> Bytes {
     let mut rng = Rng::new(seed);
     let mut bytes = Vec::with_capacity(length + 8);

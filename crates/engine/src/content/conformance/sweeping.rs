@@ -111,7 +111,7 @@ pub async fn a_dropped_sweep_frees_nothing(factory: &impl ContentFactory) {
     assert!(read_all(&*content, &[piece]).await == Ok(bytes));
 }
 
-/// As a property: whatever happens, exactly the named content is there.
+/// Property: after any operations, exactly the named content is present.
 pub async fn random_lives_lose_nothing(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let mut rng = Rng::new(11);

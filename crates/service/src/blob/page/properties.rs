@@ -12,7 +12,7 @@ use crate::blob::guard::{Guard, not_archived, not_immutable, not_incremental, no
 use crate::blob::record::{Head, stamp};
 use crate::{Error, Result};
 
-/// Attempts while a snapshot is made or the blob is replaced between reading and committing.
+/// Maximum attempts if a snapshot is made or the blob is replaced between reading and committing.
 const ATTEMPTS_MAX: usize = 16;
 /// The largest sequence number.
 const SEQUENCE_MAX: u64 = i64::MAX as u64;

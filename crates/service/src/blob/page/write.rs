@@ -24,8 +24,8 @@ use crate::blob::upload::collect;
 use crate::stream::Source;
 use crate::{Error, Grant, Result};
 
-/// Attempts while a snapshot is made or the blob is replaced between reading and committing. Other writes are no reason
-/// to try again.
+/// Maximum attempts if a snapshot is made or the blob is replaced between reading and committing. Other writes are no
+/// reason to try again.
 const ATTEMPTS_MAX: usize = 16;
 
 /// Everything about a write of pages but its bytes.

@@ -61,7 +61,7 @@ impl Reclaim {
         Ok(())
     }
 
-    /// Removes a head that only remembers marks, when there is nothing left that they are about.
+    /// Removes a head that only has marks, when nothing is left that they refer to.
     async fn remove_stub(&self, at: &At) -> Result<Progress> {
         let partition = self.look_at(at).await?;
         let Some((version, head)) = &partition.head else { return Ok(Progress::Done) };

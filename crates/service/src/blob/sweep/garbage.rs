@@ -5,9 +5,9 @@
 //! with the number of rows, not with its square.
 //!
 //! What must stay true:
-//! - A generation that no upload pins, and that no state names when all commits that were under way are decided, is never named
-//!   again: states only take over what another one names, and all other commits demand the rows of the generations that they
-//!   name. Only states that have expired can come back: see [`Reclaim::unname`].
+//! - A generation is never named again once no upload pins it, all commits in progress are decided, and no state names it: a
+//!   new state takes over a generation only from another state, and every other commit requires the rows of the generations
+//!   that it names. The only exception are expired states, which can come back: see [`Reclaim::unname`].
 //! - Pins are checked after the generation was unnamed: from then on no reader can find it.
 //! - A row is forgotten only after all its pieces were released, and the marker of a page blob only after its pages.
 
@@ -27,9 +27,9 @@ use crate::{Error, Result};
 
 /// Rows of content read together, or unnamed in one commit, which has two writes for each.
 const BATCH_ROWS_MAX: usize = 250;
-/// No further row joins a batch beyond this many bytes. A row has less than 60 KiB.
+/// A batch takes no further row once it has this many bytes. A row has less than 60 KiB.
 const BATCH_BYTES_MAX: usize = 1024 * 1024;
-/// No further batch joins a portion beyond this many pieces. They take less than 8 MiB of memory.
+/// A portion takes no further batch once it has this many pieces. They take less than 8 MiB of memory.
 const PORTION_PIECES_MAX: usize = 64 * 1024;
 
 /// A row of a generation that nothing names.
@@ -77,13 +77,13 @@ impl Reclaim {
     ///
     /// The first commit demands that the states are those that were read. A blob that is written all the time never has the
     /// same states for long enough, so after a conflict they are read again, now after the rows of the generations. Unless
-    /// some states have expired and could be restored meanwhile, a change of the others does not matter any more.
+    /// some states have expired and could be restored meanwhile, a change of the others no longer matters.
     pub(super) async fn unname(&self, at: &At, partition: &mut Partition) -> Result<Progress> {
         let mut progress = Progress::Done;
         let mut rows = Vec::new();
         for generation in partition.garbage() {
             let segments = &partition.segments[&generation];
-            // Who is about to read the generation also finds rows that are unnameable.
+            // A request that is about to read the generation also finds unnameable rows.
             let is_pinned = self.core.pins.has_generation(at.tables.blobs, &at.name, generation);
             if is_pinned || self.is_recent(segments, SHARED_UPLOAD_GRACE) {
                 progress = Progress::Again;

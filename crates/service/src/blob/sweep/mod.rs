@@ -38,7 +38,7 @@ use crate::Result;
 
 /// Maximum blobs processed in one round.
 const ROUND_BLOBS_MAX: usize = 256;
-/// A commit whose outcome is not known has arrived after this time, or never will.
+/// After this time, a commit with an unknown outcome has either arrived or never will.
 const GRACE: Duration = Duration::from_secs(120);
 /// Interval between two scans of all rows.
 const SCAN_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
@@ -54,6 +54,10 @@ pub struct Reclaim {
     scanned: Option<u64>,
     /// Several processes use the engine.
     is_shared: bool,
+    /// Blobs on the work list that this pass over it has not reached yet.
+    left: usize,
+    /// A copy held all content during the last scan, so it freed nothing.
+    is_owed: bool,
 }
 
 /// Whether the work is complete.
@@ -66,24 +70,40 @@ enum Progress {
 
 impl Reclaim {
     pub(super) fn new(core: Arc<Core>) -> Self {
-        Self { core, scanned: None, is_shared: false }
+        Self { core, scanned: None, is_shared: false, left: 0, is_owed: false }
     }
 
     /// One round of bounded length; `true` if there is more to do immediately. Call it periodically.
+    ///
+    /// Several rounds make a pass over the work list. What is still in use then waits for the next pass: if there were always
+    /// more to do while many blobs are in use, the process would do nothing else.
     pub async fn round(&mut self) -> Result<bool> {
         let now = self.core.clock().ticks();
+        // A copy of everything may take hours, in which nothing can be freed.
+        let is_held = (self.is_owed || self.core.todo.has_any()) && self.core.content.is_held().await?;
         let is_due = self.scanned.is_none_or(|at| now.saturating_sub(at) >= ticks(SCAN_PERIOD));
-        if is_due || (self.core.todo.len() == 0 && self.core.todo.take_overflow()) {
+        let is_owed = self.is_owed && !is_held;
+        if is_due || is_owed || (self.core.todo.len() == 0 && self.core.todo.take_overflow()) {
             self.is_shared = self.core.engine().shared_state().await?.is_some();
-            self.scan().await?;
+            self.is_owed = !self.scan().await? && self.core.content.is_held().await?;
             self.scanned = Some(now);
+        }
+        if is_held {
+            return self.clean_tags(now).await;
         }
         self.settle_doubts(now).await?;
         let has_tags = self.clean_tags(now).await?;
         self.core.todo.turn_to_due(now);
+        if self.left == 0 {
+            self.left = self.core.todo.len();
+        }
         let mut again = Vec::new();
-        for _ in 0..ROUND_BLOBS_MAX {
-            let Some(at) = self.core.todo.next_blob() else { break };
+        for _ in 0..ROUND_BLOBS_MAX.min(self.left) {
+            let Some(at) = self.core.todo.next_blob() else {
+                self.left = 0;
+                break;
+            };
+            self.left -= 1;
             match self.sweep_blob(&at).await {
                 Ok(Progress::Done) => {}
                 Ok(Progress::Again) => again.push(at),
@@ -95,9 +115,8 @@ impl Reclaim {
             }
             self.core.counters.swept_blobs.fetch_add(1, Ordering::Relaxed);
         }
-        let has_more = has_tags || self.core.todo.len() > 0;
         again.iter().for_each(|at| self.core.todo.blob(at));
-        Ok(has_more)
+        Ok(has_tags || self.left > 0)
     }
 
     /// Releases pieces of failed uploads that no row names. One scan of a blob decides about all its failed uploads.
@@ -120,7 +139,8 @@ impl Reclaim {
                 Ok(pinned) => self.core.todo.doubt(Doubt { pieces: pinned, ..doubt }),
                 Err(error) => {
                     for mut doubt in std::iter::once(doubt).chain(doubts) {
-                        // The list counts capacity, and has just as much room as before they were joined.
+                        // The list counts the capacity of the vector, which joining may have increased: shrink it to
+                        // what was counted before.
                         doubt.pieces.shrink_to_fit();
                         self.core.todo.doubt(doubt);
                     }

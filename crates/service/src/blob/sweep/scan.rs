@@ -31,13 +31,14 @@ struct Found {
     is_live: bool,
     /// Its name, if it is not deleted and events need it.
     origin: Option<Arc<Origin>>,
-    /// The same for deleted containers too, without their names: which account its events belong to.
+    /// Like `origin`, but also for deleted containers, and without names: it only says which account the events belong
+    /// to.
     owner: Option<Arc<Origin>>,
 }
 
 impl Reclaim {
-    /// Looks at every row.
-    pub(super) async fn scan(&self) -> Result<()> {
+    /// Looks at every row; `false` if some content of earlier processes was in use, and stays until the next scan.
+    pub(super) async fn scan(&self) -> Result<bool> {
         // First the sweep, then the rows: whatever is named from now on was stored by a process that still lives.
         let sweep = self.core.content.sweep().await?;
         self.core.outbox.iter().for_each(Outbox::scanning);
@@ -55,12 +56,13 @@ impl Reclaim {
             }
         }
         let sweep = scanner.lock().sweep.take();
-        if let Some(sweep) = sweep {
-            sweep.finish().await?;
-        }
+        let is_complete = match sweep {
+            Some(sweep) => sweep.finish().await?.is_complete,
+            None => true,
+        };
         self.core.outbox.iter().for_each(Outbox::scanned);
         self.core.counters.scans.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        Ok(is_complete)
     }
 }
 

@@ -25,7 +25,7 @@ const RELEASE_ROWS_MAX: usize = 10_000;
 struct Sorted {
     /// No longer count.
     dead: Vec<String>,
-    /// Were replaced by a later upload of the same block.
+    /// Blocks that were replaced by a later upload of the same block.
     replaced: Vec<String>,
     /// Still count.
     live: HashMap<BlockId, (u64, String)>,
@@ -72,7 +72,7 @@ impl Reclaim {
         Ok((progress, !sorted.live.is_empty() || progress == Progress::Again))
     }
 
-    /// Those of the replaced blocks that stay so; `None` if an upload is under way. An upload that is rejected is stored for a
+    /// The replaced blocks that stay replaced; `None` if an upload is under way. An upload that is rejected is stored for a
     /// moment, and seems to replace an earlier one until it is withdrawn.
     async fn surely_replaced(&self, at: &At, replaced: Vec<String>) -> Result<Option<Vec<String>>> {
         if self.core.pins.has_blob(at.tables.blobs, &at.name) {

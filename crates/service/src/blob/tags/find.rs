@@ -2,8 +2,8 @@
 //!
 //! A search reads rows of the index, and the heads of the blobs that they name, many at a time. Its cost is proportional to
 //! the results of the most selective `=`, plus one look-up for each container. Nobody counts the rows of a tag, so a search
-//! with several `=` reads a few rows of each, from the same blob on, and takes those that get furthest. Each round gets at
-//! least as far in every tag, so the number of rounds is that of the most selective one.
+//! with several `=` reads a few rows of each tag, beginning at the same blob, and uses the rows that reach furthest. Each
+//! round gets at least that far in every tag, so the most selective tag determines the number of rounds.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -136,7 +136,7 @@ impl Search<'_> {
         }
     }
 
-    /// Reads some rows of each span from a position on. Returns those that get furthest.
+    /// Reads some rows of each span from a position on. Returns the rows that reach furthest.
     async fn round(
         &self,
         tables: Tables,
