@@ -1,4 +1,4 @@
-//! The accounts that the server serves, with their keys ready for checking signatures.
+//! The accounts that the server serves, with keys prepared for signature checks.
 
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
@@ -9,14 +9,14 @@ pub use lazuli_service::accounts::is_account_name;
 use lazuli_service::hash::NameMap;
 use lazuli_service::{Account, Accounts};
 
-/// An account that comes from the command line or the environment rather than from the engine.
+/// A static account: configured on the command line or in the environment, not stored in the engine.
 #[derive(Clone, Debug)]
 pub struct ConfiguredAccount {
     /// Its name.
     pub name: String,
     /// Its one or two keys.
     pub keys: Vec<AccountKey>,
-    /// One of them is so short that it can be guessed.
+    /// At least one key is so short that it can be guessed.
     pub is_weak: bool,
     /// If the engine stores an account with this name, the stored account is served instead: data created with private
     /// keys must not become accessible with a public key.
@@ -90,13 +90,13 @@ pub struct ServedAccount {
 pub struct Directory {
     given: Vec<ConfiguredAccount>,
     entries: RwLock<NameMap<String, Arc<ServedAccount>>>,
-    /// The change of a shared engine up to which the entries are known to be right. Its lock is held while the accounts
-    /// are listed and stored, so an older list never replaces a newer one.
+    /// The version of the shared engine's state for which the entries are known to be current. Its lock is held
+    /// while the accounts are listed and stored, so an older list never replaces a newer one.
     known: tokio::sync::Mutex<Option<u64>>,
 }
 
 impl Directory {
-    /// A directory of the static accounts.
+    /// A directory with only the static accounts.
     pub fn new(given: Vec<ConfiguredAccount>) -> Self {
         let directory = Self { given, entries: RwLock::default(), known: tokio::sync::Mutex::default() };
         directory.set(&[]);
@@ -133,7 +133,7 @@ impl Directory {
                 continue;
             }
             let keys = account.keys.iter().cloned().collect();
-            // Other keys for an account of the engine open the same account.
+            // The same account with other keys in the engine.
             let kept: Option<&Arc<ServedAccount>> = entries.get(&account.name);
             let home = kept.map_or_else(|| account.name.as_str().into(), |kept| kept.home.clone());
             let entry = ServedAccount { home, keys, https_only: false, is_given: true };
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// An engine that holds the result of its first scan back until it is released.
+    /// An engine that withholds the result of its first scan until it is released.
     struct Gate {
         inner: Memory,
         is_first: AtomicBool,
@@ -233,8 +233,8 @@ mod tests {
         }
     }
 
-    /// Finding 3 of the security review: a refresh that had read the accounts before a key was rotated, and stored them
-    /// after, left the old key valid and the new one invalid.
+    /// Finding 3 of the security review: a refresh that had read the accounts before a key rotation and stored
+    /// them after it left the old key valid and the new one invalid.
     #[tokio::test]
     async fn finding_3_a_rotated_key_never_stays_valid() {
         let gate = Arc::new(Gate {
@@ -262,7 +262,7 @@ mod tests {
         gate.reached.notified().await;
         assert!(service.accounts().set_key("acct", 0, vec![3; 64]).await.unwrap());
         let late = refresh();
-        // If it does not wait for the early one, it is done by now.
+        // If it did not wait for the earlier refresh, it would be finished by now.
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }

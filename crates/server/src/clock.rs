@@ -1,4 +1,4 @@
-//! The one place where the server reads a clock.
+//! The only place where the server reads a clock.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -21,7 +21,7 @@ impl Stopwatch {
         Self(Instant::now())
     }
 
-    /// How long ago it was started.
+    /// Time since it was started.
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }

@@ -16,47 +16,50 @@ use crate::{events, oauth, tls};
 /// Bounds on the memory and the waiting time that a client can cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Request line and header fields.
+    /// Maximum size of the request line and header fields together.
     pub head_bytes_max: usize,
-    /// Header fields in one request.
+    /// Maximum header fields in one request.
     pub fields_max: usize,
-    /// Size of a request body: the limit of the service, plus a little for the envelope of a batch.
+    /// Maximum size of a request body: the limit of the service, plus a little for the envelope of a batch.
     pub body_bytes_max: usize,
-    /// Received bytes of all request heads and bodies that are larger than [`Limits::BODY_BYTES_FREE`]; and the same
-    /// amount again for responses that are being sent.
+    /// Maximum memory for all request heads and bodies that are larger than [`Limits::BODY_BYTES_FREE`], and
+    /// the same amount again for responses that are being sent.
     pub bodies_bytes_max: usize,
-    /// A streamed request body in chunks, whose length was not announced.
+    /// Maximum size of a streamed request body in chunks, whose length is not announced.
     pub streamed_bytes_max: u64,
-    /// Connections at a time, of all listeners together.
+    /// Maximum concurrent connections of all listeners together.
     pub connections_max: usize,
-    /// From the first byte of a head to its last; also how long a new connection may stay silent.
+    /// Maximum time from the first byte of a head to its last; also the time for which a new connection may
+    /// stay silent.
     pub head_time_max: Duration,
     /// The window in which a body must make progress: see [`crate::http::PROGRESS_BYTES_MIN`].
     pub body_time_max: Duration,
-    /// Between two requests of a connection.
+    /// Maximum idle time between two requests of a connection.
     pub idle_time_max: Duration,
-    /// From the end of the body to the response, and the window in which the client must take some of the response.
+    /// Maximum time from the end of the body to the response, and the window in which the client must read some
+    /// of the response.
     pub request_time_max: Duration,
-    /// How long a health check waits for the engine.
+    /// Maximum time that a health check waits for the engine.
     pub health_time_max: Duration,
 }
 
 impl Limits {
-    /// Anything up to this size does not count towards [`Limits::bodies_bytes_max`].
+    /// Data up to this size does not count towards [`Limits::bodies_bytes_max`].
     pub const BODY_BYTES_FREE: usize = 16 * 1024;
 
-    /// Minimum of [`Limits::bodies_bytes_max`]: with less, the largest request or page would always be rejected. A
-    /// buffer for a head doubles as it grows.
+    /// Minimum of [`Limits::bodies_bytes_max`]: with less, the largest request or page would always be
+    /// rejected. (A buffer for a head doubles as it grows.)
     pub fn bodies_bytes_min(&self) -> usize {
         (self.body_bytes_max + 2 * self.head_bytes_max).max(PAGE_BYTES)
     }
 
-    /// Pages of entities that may be built at a time, given the memory for responses: [`Limits::bodies_bytes_max`].
+    /// Maximum concurrent pages of entities being built, given the memory for responses:
+    /// [`Limits::bodies_bytes_max`].
     pub fn pages_max(&self) -> usize {
         (self.bodies_bytes_max / PAGE_BYTES).max(1)
     }
 
-    /// How many of these may be large pages that are being encoded.
+    /// Maximum number of these that are large pages being encoded.
     pub fn encodings_max(&self) -> usize {
         (self.pages_max() / PAGES_PER_ENCODING).max(1)
     }
@@ -127,13 +130,13 @@ pub struct ConsoleSettings {
 pub struct Listen([Option<SocketAddr>; Service::ALL.len()]);
 
 impl Listen {
-    /// The same, with a service on an address.
+    /// The same settings, with a service listening on an address.
     pub fn on(mut self, service: Service, address: SocketAddr) -> Self {
         self.0[service.index()] = Some(address);
         self
     }
 
-    /// Where a service listens, if it does.
+    /// The address on which a service listens, if it does.
     pub fn get(&self, service: Service) -> Option<SocketAddr> {
         self.0[service.index()]
     }
@@ -148,7 +151,8 @@ impl Listen {
 /// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where each service listens; port 0 picks a free one. A service without an address is not served.
+    /// The address on which each service listens; port 0 picks a free one. A service without an address is not
+    /// served.
     pub listen: Listen,
     /// Where the admin listener listens, on loopback.
     pub admin: AdminPort,
@@ -186,29 +190,29 @@ pub struct Config {
     pub analytics_bytes_max: u64,
     /// Other servers that blobs may be copied from.
     pub copy_sources: Vec<AllowedHost>,
-    /// Where events of blobs go. An account that none is for has no events.
+    /// The targets of blob events. An account without a target has no events.
     pub events: Vec<events::Route>,
     /// Settings of the Blob service that Azure keeps in its management plane.
     pub blob: BlobSettings,
     /// Host names that requests may be addressed to; empty for any. An entry that starts with a dot stands for all names
     /// that end with it. Addresses are always allowed.
     pub allowed_hosts: Vec<String>,
-    /// The count of allocated bytes, if the program has an allocator that counts.
+    /// The number of allocated bytes, if the program uses a counting allocator.
     pub allocated: Option<fn() -> AllocatedBytes>,
-    /// The clock of leases, messages, records and signatures. The engine needs the same one.
+    /// The clock for leases, messages, records and signatures. The engine must use the same one.
     pub clock: Clock,
 }
 
 /// Settings of the Blob service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobSettings {
-    /// The accounts in which every write keeps the state that it replaces as a version.
+    /// The accounts in which every write preserves the replaced state as a version.
     pub versioning: EnabledFor,
-    /// The accounts that track when a block blob was accessed last.
+    /// The accounts that track the last access times of block blobs.
     pub last_access: EnabledFor,
-    /// How many days a deleted container can be restored; 0 deletes immediately.
+    /// Number of days for which a deleted container can be restored; 0 deletes immediately.
     pub container_retention_days: u16,
-    /// How long a blob takes to leave the archive tier.
+    /// Time that a blob takes to leave the archive tier.
     pub rehydration: Duration,
 }
 
@@ -224,7 +228,7 @@ impl Default for BlobSettings {
 }
 
 impl Config {
-    /// A server of tables on an address, everything else by default.
+    /// The settings of a server with only tables, on an address, with defaults otherwise.
     pub fn new(table: SocketAddr) -> Self {
         Self {
             listen: Listen::default().on(Service::Table, table),

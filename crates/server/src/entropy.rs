@@ -1,4 +1,4 @@
-//! The one place where the server takes random bytes, and the ids made of them.
+//! The only source of random bytes in the server, and of the ids made from them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,7 +16,7 @@ pub fn generator() -> ring::rand::SystemRandom {
     ring::rand::SystemRandom::new()
 }
 
-/// Makes ids that are unique to this process and cheap: random once, counted from there.
+/// Makes ids that are cheap and unique to this process: a random start, then a counter.
 pub struct Ids {
     prefix: [u8; 8],
     next: AtomicU64,
@@ -28,7 +28,7 @@ impl Ids {
         random().map(Self::from_bytes)
     }
 
-    /// The series that starts at these bytes.
+    /// A series of ids that starts at these bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         let (prefix, start) = bytes.split_at(8);
         Self {

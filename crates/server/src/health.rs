@@ -1,7 +1,7 @@
-//! Whether the server is ready: one probe of the engine, shared by all health checks.
+//! The readiness of the server: one probe of the engine, shared by all health checks.
 //!
-//! What must stay true: a check returns within [`Limits::health_time_max`](crate::Limits::health_time_max), however long the
-//! engine takes, and all checks that wait together cost one call of the engine.
+//! What must stay true: a check returns within [`Limits::health_time_max`](crate::Limits::health_time_max),
+//! however long the engine takes, and all concurrent checks share one call of the engine.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub enum Readiness {
 }
 
 impl Readiness {
-    /// The word for it on the data ports.
+    /// The response text on the data ports.
     pub fn name(&self) -> &'static str {
         match self {
             Readiness::Ready(_) => "ok",
@@ -74,7 +74,8 @@ struct Probe {
 impl Probe {
     fn start(engine: Arc<dyn Engine>, time_max: Duration) -> Self {
         let (sender, outcome) = watch::channel(None);
-        // The call runs to its end, even if the checks that wait for it are gone: a stalled engine gets no second one.
+        // The call runs to its end, even if no check waits for it any more: a stalled engine does not get a
+        // second call.
         tokio::spawn(async move {
             let status = engine.status().await.map(Arc::new);
             sender.send_replace(Some(status));
@@ -172,7 +173,7 @@ mod tests {
         for check in checks {
             assert_eq!(check.await.unwrap().name(), "stalled");
         }
-        // One that comes later does not wait again.
+        // A later check does not wait again.
         assert!(matches!(health.check().await, Readiness::Stalled(time) if time == time_max));
         assert_eq!((start.elapsed(), engine.calls.load(Ordering::SeqCst)), (time_max, 1));
         engine.gate.add_permits(2);

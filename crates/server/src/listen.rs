@@ -15,11 +15,13 @@ use tokio::time::timeout;
 use crate::http::{BoxFuture, Handler, Peer, Shared, serve, turn_away};
 use crate::tls::{self, Tls};
 
-/// How long to wait when the system cannot give us a connection, for instance because file handles ran out.
+/// Time to wait when the system cannot accept a connection, for instance because it has run out of file
+/// handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Clients that get a response at the same time although no permit is free; others are disconnected without one.
+/// Maximum number of clients that get a response concurrently when no permit is free; others are disconnected
+/// without a response.
 const TURNED_AWAY_MAX: usize = 64;
-/// How long sending this response may take.
+/// Maximum time for sending this response.
 const TURN_AWAY_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Accepts connections until `stop` turns true, then waits for those that are open.
@@ -42,7 +44,8 @@ pub async fn listen<H: Handler>(
         match accepted {
             Ok((stream, address)) => {
                 let guest = Guest::new(stream, address, handler.clone(), shared.clone(), stop.clone());
-                // Plain and TLS are futures of their own: the state of the one would make the other larger.
+                // Plain and TLS connections have separate futures: otherwise the state of one would make the
+                // other larger.
                 let serve: BoxFuture<'static, ()> = match (places.clone().try_acquire_owned(), &tls) {
                     (Ok(place), None) => Box::pin(async move {
                         guest.serve_plain().await;
@@ -55,7 +58,7 @@ pub async fn listen<H: Handler>(
                             drop(place);
                         })
                     }
-                    // Without a free permit a client gets 503, at little cost and within a short time.
+                    // Without a free permit, a client gets a 503 that costs little and has a short timeout.
                     (Err(_), tls) => {
                         shared.traffic.rejected();
                         let Ok(step) = doorstep.clone().try_acquire_owned() else { continue };
@@ -112,7 +115,7 @@ impl<H: Handler> Guest<H> {
         serve(self.stream, peer, &*self.handler, self.shared).await;
     }
 
-    /// The handshake has the same timeout as a head, and does not delay a shutdown.
+    /// The handshake has the same timeout as a request head, and does not delay a shutdown.
     async fn serve_tls(mut self, tls: &Tls) {
         let peer = self.peer(true);
         let head_time_max = self.shared.limits.head_time_max;
@@ -151,7 +154,7 @@ impl<H: Handler> Guest<H> {
 /// How a connection to a TLS listener begins.
 enum Begun {
     Tls(Box<tokio_rustls::server::TlsStream<TcpStream>>),
-    /// With plain HTTP: the response is plain HTTP too, so that the client understands it.
+    /// A request in plain HTTP. The response is plain HTTP too, so that the client understands it.
     Plain(TcpStream),
 }
 

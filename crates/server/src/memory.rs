@@ -2,13 +2,13 @@
 //!
 //! | share | bound | charged by |
 //! |---|---|---|
-//! | the engine | [`Engine::memory_bytes_max`] | caches, commits, content on its way |
-//! | the service | [`lazuli_service::MEMORY_BYTES_MAX`] | cached containers, the work list of the sweep, the fronts of queues |
+//! | the engine | [`Engine::memory_bytes_max`] | caches, commits, content in transit |
+//! | the service | [`lazuli_service::MEMORY_BYTES_MAX`] | cached containers, the work list of the sweep, the first messages of queues |
 //! | requests | [`Limits::bodies_bytes_max`] | large heads, bodies, windows of uploads, decoded batches |
 //! | responses being built | the same, or [`ALONE_BYTES_MAX`] if that is more | pages, listings, messages, block lists |
 //! | responses in transit | the same, or [`ALONE_BYTES_MAX`] if that is more | large bodies, windows of downloads |
 //! | connections | [`CONNECTION_BYTES`] each | small heads, bodies and responses, small pieces of content |
-//! | analytics | [`analytics::MEMORY_BYTES_MAX`] | records and lines that wait |
+//! | analytics | [`analytics::MEMORY_BYTES_MAX`] | waiting records and lines |
 //! | the program | [`PROGRAM_BYTES`] | everything without a bound of its own |
 //!
 //! A request that needs more than a whole share is served when nothing else holds a part of that share. docs/operate.md states the
@@ -29,44 +29,47 @@ pub const PROGRAM_BYTES: usize = 64 * MIB;
 /// content.
 pub const CONNECTION_BYTES: usize = 48 * 1024;
 
-/// A page of entities or containers while it is built: its rows, and the response that they become.
+/// Maximum memory of a page of entities or containers while it is built: its rows and the response.
 pub const PAGE_BYTES: usize = 8 * MIB;
 
-/// Number of pages whose memory encoding one large page may take: in a response, control characters and the addresses of entities
-/// with long keys are six and seven times as long as they are stored, and a buffer is copied as it grows.
+/// Encoding one large page may take the memory of this number of pages: control characters, and the addresses
+/// of entities with long keys, are six to seven times longer in a response than in storage, and a growing
+/// buffer is copied.
 pub const PAGES_PER_ENCODING: usize = 8;
 
-/// A listing of blobs while it is built.
+/// Maximum memory of a listing of blobs while it is built.
 pub const LISTING_BYTES: usize = 16 * MIB;
 
-/// The largest entry of a listing: a name, metadata, tags, and properties that came in the head of a request.
+/// Maximum size of an entry of a listing: a name, metadata, tags, and properties that were set in the head of a
+/// request.
 pub const LISTED_BYTES: usize = 96 * 1024;
 
-/// A message while it is returned: as it is stored, and as it is changed.
+/// Maximum memory of a message while it is returned: the stored and the changed record.
 pub const MESSAGE_BYTES: usize = 128 * 1024;
 
-/// A block in the response of Get Block List: its entry, and its element in a buffer that grows.
+/// Memory of a block in the response of Get Block List: its entry, and its element in a buffer that grows.
 pub const LISTED_BLOCK_BYTES: usize = 400;
 
-/// A block in the list of Put Block List: as it is named, searched, found and written.
+/// Memory of a block in the list of Put Block List: it is parsed, looked up, found and written.
 pub const COMMITTED_BLOCK_BYTES: usize = 768;
 
-/// Most that a request can need of a share; see [`bytes_max`]. The services assert that their limits fit.
+/// Maximum that a request can need of a share; see [`bytes_max`]. The services assert that their limits fit.
 pub const ALONE_BYTES_MAX: usize = PAGES_PER_ENCODING * PAGE_BYTES;
 
 const _: () = assert!(LISTING_BYTES <= ALONE_BYTES_MAX);
 const _: () = assert!(Limits::BODY_BYTES_FREE < CONNECTION_BYTES);
 
-/// Memory that the counting allocator has handed out.
+/// Memory allocated through the counting allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllocatedBytes {
     /// Bytes that are in use.
     pub live: u64,
-    /// The most that were in use at a time since the program started.
+    /// Maximum that was in use at any time since the program started.
     pub peak: u64,
 }
 
-/// Upper bound of the memory that clients can make a server with these limits hold, besides what the system holds for sockets.
+/// Upper bound of the memory that clients can make a server with these limits hold, not counting socket buffers
+/// of the system.
 pub fn bytes_max(limits: &Limits, engine: &dyn Engine) -> u64 {
     let share = limits.bodies_bytes_max;
     let shares = share.saturating_add(2_usize.saturating_mul(share.max(ALONE_BYTES_MAX)));

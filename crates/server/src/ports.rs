@@ -1,5 +1,5 @@
-//! The ports of a server, bound before anything else is created, so that a port in use causes nothing but an error
-//! message.
+//! The ports of a server, bound before anything else is created, so that a port in use has no effect except an
+//! error message.
 //!
 //! What must stay true: no connection is accepted before the server can respond. Until the server listens, a bound port
 //! refuses connections.
@@ -14,7 +14,7 @@ use lazuli_model::Service;
 
 use crate::config::{AdminPort, Config};
 
-/// Connections that may wait to be accepted: as many as the system allows.
+/// Maximum connections that wait to be accepted: as many as the system allows.
 const WAITING_MAX: u32 = u32::MAX;
 
 /// The purpose of a port.
@@ -30,7 +30,7 @@ pub enum PortPurpose {
     Websites,
 }
 
-/// Why a port cannot be bound.
+/// The reason why a port cannot be bound.
 #[derive(Debug)]
 pub struct PortError {
     /// The purpose of the port.
@@ -178,7 +178,7 @@ mod tests {
         assert!(Ports::take(&config(AdminPort::Preferably(port))).is_ok());
     }
 
-    /// No client waits for a response that the server cannot send yet.
+    /// A client never waits on a port for a server that cannot respond yet.
     #[tokio::test]
     async fn a_port_that_is_taken_lets_nobody_in_before_it_listens() {
         let ports = Ports::take(&config(AdminPort::Off)).ok().unwrap();
@@ -190,7 +190,7 @@ mod tests {
         assert!(std::net::TcpStream::connect(address).is_ok());
     }
 
-    /// Both have bound the port before one of them listens.
+    /// Both servers have bound the port before one of them listens.
     #[tokio::test]
     async fn two_servers_that_start_at_once_do_not_share_a_port() {
         let (listener, port) = taken();

@@ -27,13 +27,13 @@ use crate::ports::Ports;
 use crate::state::State;
 use crate::tls::{self, Tls};
 
-/// How often the space of deleted tables is reclaimed.
+/// Interval for reclaiming the space of deleted tables.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 /// Maximum number of copies from other servers that run in the background concurrently.
 const REMOTE_COPIES_MAX: usize = 4;
-/// How often pending copies are looked for.
+/// Interval for checking for pending copies.
 const COPY_EVERY: Duration = Duration::from_millis(200);
-/// File handles beyond those of connections: the engine's files, the listeners, the log.
+/// Number of file handles needed besides those of connections: the engine's files, the listeners, the log.
 const FILES_SPARE: u64 = 1024;
 /// Maximum number of concurrent connections to the admin listener.
 const ADMIN_CONNECTIONS_MAX: usize = 64;
@@ -45,11 +45,11 @@ const RELOAD_TIME_MAX: Duration = Duration::from_secs(30);
 pub struct Running {
     /// Where each service listens.
     pub listen: Listen,
-    /// Where the admin listener listens.
+    /// The address of the admin listener.
     pub admin: Option<SocketAddr>,
-    /// Where the web console listens.
+    /// The address of the web console.
     pub console: Option<SocketAddr>,
-    /// Where static websites are served by path.
+    /// The address of static websites that are addressed by path.
     pub websites: Option<SocketAddr>,
     state: Arc<State>,
     engine: Arc<dyn Engine>,
@@ -61,7 +61,7 @@ pub struct Running {
     oauth: Option<Arc<Oauth>>,
 }
 
-/// Starts a server on an engine.
+/// Starts a server with an engine.
 pub fn start(
     config: Config,
     engine: Arc<dyn Engine>,
@@ -73,7 +73,7 @@ pub fn start(
     })
 }
 
-/// Starts a server on ports that were bound before with the same settings.
+/// Starts a server on ports that were bound earlier with the same settings.
 pub fn start_on(
     ports: Ports,
     config: Config,
@@ -156,7 +156,7 @@ async fn assemble(
         if config.blob.last_access != EnabledFor::Off {
             tasks.push(spawn(record_reads(blobs.accesses(), stopped.clone())));
         }
-        // Without an allowed source there may still be copies from before, which fail.
+        // Even without an allowed source, copies may be pending from before; these fail.
         let remote = if config.copy_sources.is_empty() { 1 } else { REMOTE_COPIES_MAX };
         for _ in 0..remote {
             tasks.push(spawn(copy(blobs.remote_copies(), stopped.clone())));
@@ -207,7 +207,7 @@ async fn reclaim(mut reclaim: Reclaim, mut stop: watch::Receiver<bool>) {
     }
 }
 
-/// Makes the copies of blobs that are pending, until `stop` turns true.
+/// Executes pending copies of blobs, until `stop` turns true.
 async fn copy(mut copies: Copies, mut stop: watch::Receiver<bool>) {
     let mut pause = Duration::ZERO;
     while tokio::time::timeout(pause, stop.wait_for(|stop| *stop)).await.is_err() {
@@ -227,7 +227,7 @@ async fn copy(mut copies: Copies, mut stop: watch::Receiver<bool>) {
     }
 }
 
-/// Records when blobs were read, until `stop` turns true. Reads do not wait for it.
+/// Records the last access times of blobs, until `stop` turns true. Reads do not wait for it.
 async fn record_reads(accesses: Accesses, mut stop: watch::Receiver<bool>) {
     loop {
         tokio::select! {
@@ -236,7 +236,7 @@ async fn record_reads(accesses: Accesses, mut stop: watch::Receiver<bool>) {
         }
         let recorded = tokio::select! {
             recorded = accesses.round() => recorded,
-            // The remaining blobs are recorded at their next read.
+            // The remaining access times are recorded at the next reads.
             _ = stop.wait_for(|stop| *stop) => return,
         };
         if let Err(error) = recorded {
@@ -246,7 +246,7 @@ async fn record_reads(accesses: Accesses, mut stop: watch::Receiver<bool>) {
     }
 }
 
-/// Serves any handler on this server's HTTP stack until the process ends, to measure the limit of the stack.
+/// Serves any handler with this server's HTTP stack until the process ends, to measure the limits of the stack.
 pub async fn serve_bare<H: Handler>(
     address: SocketAddr,
     handler: Arc<H>,
@@ -260,7 +260,7 @@ pub async fn serve_bare<H: Handler>(
 }
 
 impl Running {
-    /// Where clients on this machine find a service: a URL without the account.
+    /// The URL at which clients on this machine find a service, without the account.
     pub fn endpoint(&self, service: Service) -> Option<String> {
         self.listen.get(service).map(|address| endpoint(self.tls.is_some(), address))
     }
@@ -280,7 +280,7 @@ impl Running {
         &self.state
     }
 
-    /// The certificate it serves with, if it speaks TLS.
+    /// The certificate for TLS, if TLS is enabled.
     pub fn certificate(&self) -> Option<&tls::Files> {
         self.tls.as_deref().map(Tls::files)
     }
@@ -330,8 +330,8 @@ impl Running {
     }
 }
 
-/// The file system may take any time, so a thread does the reading, and the server does not wait for it beyond the
-/// timeout.
+/// A separate thread reads the file, since the file system may take any time; the server waits no longer than
+/// the timeout.
 async fn reload_certificate(tls: Arc<Tls>) {
     let file = tls.files().certificate.display().to_string();
     let read = tokio::task::spawn_blocking(move || tls.reload());
@@ -357,8 +357,9 @@ fn endpoint(is_tls: bool, address: SocketAddr) -> String {
     format!("{scheme}://{}", SocketAddr::new(host, address.port()))
 }
 
-/// The number of connections that the system allows. Each needs a file handle: the usual limit of 1024 is far too low,
-/// so it is raised; where that is not allowed, connections must leave enough for the engine's files.
+/// The number of connections that the system allows. Each needs a file handle. The usual limit of 1024 is far
+/// too low, so it is raised. If that is not permitted, connections must leave enough handles for the engine's
+/// files.
 fn connections_possible(wanted: usize) -> usize {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let files = wanted as u64 + FILES_SPARE;

@@ -43,7 +43,7 @@ pub struct State {
     pub(crate) metrics: ServerMetrics,
     pub(crate) analytics: Analytics,
     pub(crate) oauth: Option<Arc<Oauth>>,
-    /// Requests to the servers that blobs may be copied from.
+    /// Sends requests to the servers that blobs may be copied from.
     pub(crate) copy_sources: Arc<Outbound>,
     pub(crate) throttle: Throttle,
     /// The memory for responses that are being built.
@@ -63,7 +63,8 @@ impl State {
         Ok(Self::with_entropy(service, directory, config, move || random().unwrap_or_else(|_| ids.next().0)))
     }
 
-    /// The same with a source of random bytes chosen by the caller. A simulation repeats a run by repeating them.
+    /// Like `new`, with a source of random bytes chosen by the caller. A simulation repeats a run by repeating
+    /// the bytes.
     pub fn with_entropy(
         service: Services,
         directory: Directory,

@@ -1,8 +1,9 @@
 //! Token buckets: how many requests an account, and how many entities a partition, may use per second.
 //!
-//! A bucket is one number: the moment at which it will be full again. So all buckets are one array of fixed size,
-//! without locks, however many accounts and partitions there are. A name has two slots, found by hashing with a secret:
-//! it is rejected only when both are used up, so that a name that shares a slot with a greedy one still has the other.
+//! A bucket is one number: the moment at which it will be full again. So all buckets are one array of fixed
+//! size, without locks, regardless of the number of accounts and partitions. A name has two slots, found by
+//! hashing with a secret. It is rejected only when both are used up, so a name that shares a slot with a busy
+//! one can still use the other.
 
 use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::net::IpAddr;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Slots for accounts in each of the two rows.
 const ACCOUNT_PLACES: usize = 1 << 12;
-/// Slots for partitions in each of the two rows: 1 MiB together.
+/// Slots for partitions in each of the two rows, 1 MiB for both rows.
 const PARTITION_PLACES: usize = 1 << 16;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -19,7 +20,7 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 pub struct Rate {
     /// Tokens per second.
     pub per_second: u32,
-    /// Tokens that may be used in one burst, after a pause.
+    /// Maximum tokens used in one burst, after a pause.
     pub burst: u32,
 }
 
@@ -38,7 +39,7 @@ const FAILED_RATE: Rate = Rate { per_second: 100, burst: 2000 };
 /// Slots for addresses in each of the two rows.
 const FAILED_SLOTS: usize = 1 << 10;
 
-/// Holds accounts, partitions and addresses to their rates.
+/// Enforces the rates of accounts, partitions and addresses.
 pub struct Throttle {
     accounts: Option<Buckets>,
     partitions: Option<Buckets>,
@@ -60,8 +61,8 @@ impl Throttle {
         self.accounts.as_ref().is_none_or(|buckets| buckets.take(account, 1, nanos(now())))
     }
 
-    /// May a request of this address fail to authenticate once more? Addresses of one IPv6 network share a rate: a host has
-    /// all of them.
+    /// May a request from this address fail to authenticate once more? Addresses of one IPv6 network share a
+    /// rate, since one host can use them all.
     pub fn failure(&self, address: IpAddr, now: std::time::Duration) -> bool {
         let network = match address.to_canonical() {
             IpAddr::V4(address) => u64::from(address.to_bits()),
@@ -70,7 +71,7 @@ impl Throttle {
         self.failed.take(network, 1, nanos(now))
     }
 
-    /// Are partitions held to a rate at all?
+    /// Do partitions have a rate limit at all?
     pub fn limits_partitions(&self) -> bool {
         self.partitions.is_some()
     }
@@ -99,19 +100,19 @@ impl TokenBucket {
         Self(Buckets::new(rate, 1))
     }
 
-    /// Takes a token, if there is one. `now` is any monotonic time.
+    /// Takes a token, if one is available. `now` is any monotonic time.
     pub fn take(&self, now: std::time::Duration) -> bool {
         self.0.take((), 1, nanos(now))
     }
 }
 
 struct Buckets {
-    /// How long it takes to get one token.
+    /// Time to get one token.
     interval: u64,
-    /// How long it takes to fill a bucket.
+    /// Time to fill a bucket.
     capacity: u64,
     places: usize,
-    /// When each bucket will be full again. The two rows follow each other.
+    /// The times when each bucket will be full again. The second row follows the first.
     full_at: Box<[AtomicU64]>,
     secret: RandomState,
 }
@@ -128,15 +129,15 @@ impl Buckets {
         }
     }
 
-    /// Takes tokens, or none of them. A request for more tokens than a bucket holds takes a full bucket; otherwise it
-    /// could never succeed.
+    /// Takes all tokens or none. A request for more tokens than a bucket holds needs a full bucket; otherwise
+    /// it could never succeed.
     fn take(&self, name: impl Hash, tokens: usize, now: u64) -> bool {
         let tokens = u64::try_from(tokens).unwrap_or(u64::MAX);
         let needed = self.interval.saturating_mul(tokens).min(self.capacity);
         let hash = self.secret.hash_one(name);
         let (first, second) = ((hash >> 32) as usize, (hash & 0xffff_ffff) as usize);
         let places = [first % self.places, self.places + second % self.places];
-        // Both must be updated in any case: each counts by itself.
+        // Always update both buckets: each counts independently.
         places.map(|place| self.take_at(place, needed, now)).contains(&true)
     }
 
@@ -180,12 +181,12 @@ mod tests {
         check(&[(0, 3), (0, 3), (0, 2), (0, 1)], &[true, false, true, false]);
         check(&[(0, 5), (60_000, 5), (60_000, 1)], &[true, true, false]);
         check(&[(0, 4), (300, 4), (300, 1), (300, 1)], &[true, true, false, false]);
-        // A batch that is larger than the burst waits for a full bucket, and empties it.
+        // A batch larger than the burst waits for a full bucket, and empties it.
         check(&[(0, 100), (400, 100), (500, 100), (500, 1)], &[true, false, true, false]);
         check(&[(0, 0), (0, 5), (0, 0)], &[true, true, true]);
     }
 
-    /// A client that takes all it can get does not affect others, although the slots are few and shared.
+    /// A client that takes all it can get does not affect others, although they share few slots.
     #[test]
     fn the_greedy_hurt_only_themselves() {
         let throttle = Throttle::new(Rates { partition: Some(RATE), account: Some(RATE) });

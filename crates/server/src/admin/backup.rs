@@ -32,7 +32,7 @@ type ReplySender = oneshot::Sender<Result<Vec<u8>, String>>;
 #[derive(Default)]
 pub struct Backups(Mutex<HashMap<String, mpsc::Sender<ReplySender>>>);
 
-/// A call that concerns backups.
+/// A call to the backup API.
 pub enum BackupCall<'a> {
     /// Begin one.
     Begin,
@@ -43,7 +43,7 @@ pub enum BackupCall<'a> {
 }
 
 impl<'a> BackupCall<'a> {
-    /// Is this a call that concerns backups?
+    /// Is this a call to the backup API?
     pub fn of(method: &str, target: &'a str) -> Option<Self> {
         let mut segments = target.strip_prefix("/backups")?.split('/');
         match (method, segments.next()?, segments.next(), segments.next(), segments.next()) {

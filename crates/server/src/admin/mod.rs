@@ -1,8 +1,9 @@
 //! The admin listener: how other commands talk to a running server.
 //!
-//! On loopback only. Health and metrics are for everybody on this machine, as long as the Host of the request is an address or
-//! localhost: a web page whose own name was made to resolve to this machine gets no response. Other calls need a token, which
-//! lies with the listener's address in a file of mode 0600 in the data directory: users who may read the data may administer it.
+//! On loopback only. Health and metrics are for everybody on this machine, as long as the Host of the request
+//! is an IP address or localhost, so that a web page cannot read them by DNS rebinding. Other calls need a
+//! token, which is stored with the listener's address in a file of mode 0600 in the data directory: users who
+//! may read the data may administer it.
 
 mod backup;
 
@@ -50,14 +51,14 @@ pub struct Admin {
 struct AdminError(u16, String);
 
 impl Admin {
-    /// An admin listener for a front end, with a token of its own.
+    /// An admin listener for a front end, with its own token.
     pub fn new(state: Arc<State>) -> io::Result<Self> {
         let token = URL_SAFE_NO_PAD.encode(entropy::random::<32>()?);
         let disguise = AccountKey::new(token.as_bytes());
         Ok(Self { state, endpoints: Vec::new(), token, backups: backup::Backups::default(), disguise })
     }
 
-    /// The same, telling where new accounts are found.
+    /// Like `new`, but also reports where clients find new accounts.
     pub fn with_endpoints(self, endpoints: Vec<(Service, String)>) -> Self {
         Self { endpoints, ..self }
     }
@@ -112,7 +113,7 @@ impl Admin {
     fn has_token(&self, head: &RequestHead<'_>) -> bool {
         let given = head.fields.iter().find(|field| field.name.eq_ignore_ascii_case("authorization"));
         let given = given.and_then(|field| field.value.strip_prefix("Bearer ")).unwrap_or_default();
-        // Comparing hashes keeps the time independent of where the two strings differ.
+        // Comparing hashes takes the same time wherever the strings differ.
         let hash = |text: &str| AccountKey::new(b"lazuli admin token").sign(text);
         hash(given) == hash(&self.token)
     }
@@ -256,7 +257,7 @@ fn new_key() -> Result<Vec<u8>, AdminError> {
     entropy::random::<KEY_BYTES>().map(|key| key.to_vec()).map_err(|error| AdminError(500, error.to_string()))
 }
 
-/// Settings of a new account: `{"keys":["…","…"],"httpsOnly":true}`, all of it optional.
+/// Settings of a new account: `{"keys":["…","…"],"httpsOnly":true}`, all fields optional.
 #[derive(Default)]
 struct NewAccount {
     keys: Option<[Vec<u8>; 2]>,

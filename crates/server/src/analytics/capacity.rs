@@ -1,4 +1,5 @@
-//! `$MetricsCapacityBlob`: how much an account's blobs and logs take, once a day for accounts with hourly metrics.
+//! `$MetricsCapacityBlob`: the space that an account's blobs and logs take, recorded once a day for accounts
+//! with hourly metrics.
 
 use lazuli_model::{DateTime, Properties, Property, Service, TableName, Value};
 use lazuli_service::MetricsRow;
@@ -44,7 +45,7 @@ async fn measure_account(
     let rows = rows.into_iter().filter_map(|(name, held)| {
         Some(MetricsRow { row: name.to_owned(), properties: columns(held)?, replaces: None })
     });
-    // If another front end was faster, its rows are just as good.
+    // If another front end wrote first, its rows are just as good.
     state.service().put_metrics(home, &table, &day, rows.collect()).await.map(drop)
 }
 
@@ -94,7 +95,7 @@ mod tests {
         shown.collect()
     }
 
-    /// One row for data and one for logs, once a day, and only for accounts that are measured.
+    /// One row for data and one for logs, once a day, and only for accounts with metrics enabled.
     #[tokio::test]
     async fn capacity_is_measured_once_a_day() {
         let engine = Arc::new(Memory::new(Clock::system()));

@@ -19,7 +19,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Counts a request by its line.
+    /// Counts a request by its log line.
     pub fn add(&mut self, start: DateTime, access: Access, line: &str) {
         self.kinds[match access {
             Access::Read => 0,
@@ -30,7 +30,7 @@ impl Facts {
         self.raise(line.split(';').next().unwrap_or_default());
     }
 
-    /// Notes the version of a line. Where the setting changed within the hour, the log has lines of both.
+    /// Records the version of a line. If the setting changed within the hour, the log contains both versions.
     fn raise(&mut self, version: &str) {
         if version == LogVersion::V2.name() {
             self.version = LogVersion::V2;
@@ -47,7 +47,7 @@ impl Facts {
         }
     }
 
-    /// The facts that metadata states.
+    /// The facts in the metadata of a log blob.
     pub fn of<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Self {
         let mut facts = Self::default();
         for name in get("LogType").unwrap_or_default().split(',') {
@@ -78,7 +78,7 @@ impl Facts {
             ("EndTime", self.last.clone().unwrap_or_default()),
             ("LogVersion", self.version.name().to_owned()),
         ] {
-            // These names and values are legal, and four of them are few.
+            // The names and values are legal, and there are only four.
             let _ = metadata.insert(name, &value);
         }
         metadata

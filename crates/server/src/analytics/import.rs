@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::facts::Facts;
 use super::logs::{Hour, LogWriter, Unwritten};
 
-/// The directory of an account's logs, in the account's own.
+/// The directory of an account's logs, inside the account's directory.
 const LOGS: &str = "$logs";
 /// Bytes of a file that are moved at a time, and the end of a line.
 const STEP_BYTES: usize = 1024 * 1024;
@@ -37,7 +37,8 @@ pub struct Imported {
     pub left: usize,
 }
 
-/// Moves all files below a directory. The first failure of the engine, or the quota, ends it; the rest waits for the next start.
+/// Moves all files below a directory. The first failure of the engine, or a full quota, stops it; the rest is
+/// moved at the next start.
 pub async fn import(writer: &mut LogWriter, directory: &Path) -> Result<Imported, String> {
     let root = directory.to_owned();
     let found = blocking(move || find(&root)).await.map_err(|error| error.to_string())?;
@@ -91,7 +92,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
-/// Whole lines from an offset on, about [`STEP_BYTES`] of them. A last line without its end was cut off by a crash.
+/// Whole lines from an offset on, about [`STEP_BYTES`] of them. A last line without a line end was truncated by
+/// a crash.
 fn read_lines(path: &Path, offset: u64) -> io::Result<Vec<u8>> {
     use std::io::{Seek as _, SeekFrom};
     let mut file = File::open(path)?;

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-/// The names of the fields of both versions, in order, by which `lazuli logs --json` calls them.
+/// The field names of both versions, in order, as `lazuli logs --json` prints them.
 pub const FIELDS: [&str; 38] = [
     "version-number",
     "request-start-time",
@@ -47,11 +47,11 @@ pub const FIELDS: [&str; 38] = [
     "reserved-field",
     "authorization-detail",
 ];
-/// How many of them version 1.0 has.
+/// Number of fields in version 1.0.
 pub const FIELDS_OF_1_0: usize = 30;
-/// Which of them are quoted: those whose value comes from a client.
+/// The fields that are quoted: those whose value comes from a client.
 const QUOTED: [usize; 9] = [11, 12, 22, 23, 24, 26, 27, 28, 29];
-/// The same, of those that only version 2.0 has: all but the reserved one.
+/// The quoted fields that only version 2.0 has: all but the reserved one.
 const QUOTED_OF_2_0: [usize; 7] = [30, 31, 32, 33, 34, 35, 37];
 
 /// A line, its fields in order.

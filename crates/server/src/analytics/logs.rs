@@ -1,8 +1,8 @@
-//! The request logs as blobs in the container `$logs` of each account, named as Azure names them:
-//! `SERVICE/YYYY/MM/DD/hh00/NNNNNN.log`, where the hour is the one in which a request was done.
+//! The request logs as blobs in the container `$logs` of each account, named as in Azure:
+//! `SERVICE/YYYY/MM/DD/hh00/NNNNNN.log`, where the hour is the one in which a request completed.
 //!
-//! Lines are collected and written together; a crash loses those that were not written yet. The counter starts at 000000,
-//! as Azure documents it. A log that has reached [`LOG_BYTES_MAX`] is followed by another.
+//! Lines are collected and written together; a crash loses lines that are not written yet. The counter starts
+//! at 000000, as Azure documents it. A log that has reached [`LOG_BYTES_MAX`] is followed by another.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,12 +22,12 @@ use crate::state::State;
 const LOG_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Lines are written when they reach this total size, and periodically.
 pub const WAITING_BYTES_MAX: usize = 256 * 1024;
-/// Beyond this size lines are dropped: the writer is too slow.
+/// Lines beyond this size are dropped: the writer is too slow.
 pub const LATE_BYTES_MAX: usize = 16 * WAITING_BYTES_MAX;
 /// The last log of an hour.
 const NUMBER_MAX: u32 = 999_999;
 
-/// An account, a service and an hour: the subject of all logs with one path.
+/// The account, service and hour that identify all logs with one path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Hour {
     /// The service.
@@ -86,12 +86,12 @@ impl Waiting {
     }
 }
 
-/// Why lines were not written.
+/// The reason why lines were not written.
 #[derive(Debug)]
 pub enum Unwritten {
     /// The logs have reached their quota.
     Quota,
-    /// The engine cannot store blobs, the account is gone, or the hour has too many logs.
+    /// The engine cannot store blobs, the account no longer exists, or the hour has too many logs.
     Nowhere,
     /// The engine failed.
     Engine(lazuli_service::Error),
@@ -118,7 +118,7 @@ impl From<lazuli_service::Error> for Unwritten {
 /// Writes logs.
 pub struct LogWriter {
     state: Arc<State>,
-    /// The hour and the number of the log that takes lines, of each service of an account.
+    /// The hour and the number of the current log, for each service of an account.
     numbers: HashMap<(Service, String), (DateTime, u32)>,
     /// Maximum bytes of all logs together. Beyond it lines are dropped: logs must not fill the disk that the data needs.
     quota: u64,
@@ -132,7 +132,7 @@ impl LogWriter {
         Self { state, numbers: HashMap::new(), quota, used: None }
     }
 
-    /// Writes lines. Returns how many were lost, and why the last of these were lost.
+    /// Writes lines. Returns the number of lost lines, and the reason why the last of them were lost.
     pub async fn write(&mut self, waiting: Waiting) -> (u64, Option<Unwritten>) {
         let (mut lost, mut why) = (0, None);
         for (hour, lines) in waiting.hours {
@@ -175,14 +175,14 @@ impl LogWriter {
         Err(Unwritten::Nowhere)
     }
 
-    /// Deletes the logs of an account's service from before a moment, whole hours of them.
+    /// Deletes the logs of an account's service from before a moment, in whole hours.
     pub async fn trim(&mut self, service: Service, account: &str, before: DateTime) -> Result<(), Unwritten> {
         let state = self.state.clone();
         let (Some(blobs), Some(home)) = (state.blobs(), state.directory().home(account)) else {
             return Ok(());
         };
         let prefix = format!("{}/", service.label());
-        // Names sort as the hours do.
+        // Names sort chronologically.
         let limit = format!("{prefix}{}", hour_path(before));
         let mut from = None;
         loop {
@@ -202,7 +202,7 @@ impl LogWriter {
         }
     }
 
-    /// Measures the logs again before the next line: retention, or a client, may have freed space.
+    /// Measures the logs again before the next write: retention or a client may have freed space.
     pub fn recount(&mut self) {
         self.used = None;
         let accounts = self.state.directory();
@@ -259,7 +259,7 @@ mod tests {
         DateTime::parse(text).unwrap()
     }
 
-    /// LG-02: the hour is the one in which the request was done, and the counter starts at zero.
+    /// LG-02: the hour is the one in which the request completed, and the counter starts at zero.
     #[test]
     fn logs_are_named_as_azure_names_them() {
         let mut waiting = Waiting::default();

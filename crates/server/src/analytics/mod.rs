@@ -45,31 +45,32 @@ pub use status::Auth;
 pub const DIRECTORY: &str = "analytics";
 /// Maximum records in the queue.
 const QUEUE_RECORDS_MAX: usize = 4096;
-/// Memory of these records. Beyond it records are dropped, as beyond their number.
+/// Maximum memory of the queued records. Records beyond it are dropped, as are records beyond the maximum
+/// number.
 const QUEUE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// The number of bytes in one unit of that bound.
+/// Bytes in one unit of that bound.
 const QUEUE_UNIT_BYTES: usize = 64;
-/// Upper bound of the memory that waits to be written: records, lines that wait, and lines that are being written.
+/// Upper bound of the memory for unwritten data: records, waiting lines, and lines that are being written.
 pub const MEMORY_BYTES_MAX: usize = QUEUE_BYTES_MAX + 2 * logs::LATE_BYTES_MAX;
 /// Maximum records taken from the queue at a time.
 const TAKEN_MAX: usize = 256;
 /// Maximum time that a line waits.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
-/// How often old logs and metrics are deleted, in flushes.
+/// Interval between deletions of old logs and metrics, in flushes.
 const TRIM_EVERY: u64 = 600;
-/// Maximum attempts to add metrics to those of other front ends, if one of them always writes first.
+/// Maximum attempts to add metrics to those of other front ends, if another one always writes first.
 const MERGES_MAX: usize = 50;
 /// Maximum rate of records about requests that failed to authenticate, for all accounts together.
 const REJECTED_RATE: Rate = Rate { per_second: 20, burst: 200 };
-/// Flushes until metrics that could not be written are tried again.
+/// Flushes before metrics that could not be written are retried.
 const RETRY_AFTER: u64 = 30;
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
-/// Where requests leave their records.
+/// The handle with which requests submit their records.
 pub struct Analytics {
     sender: mpsc::Sender<Message>,
     receiver: Mutex<Option<mpsc::Receiver<Message>>>,
-    /// The memory that is left for records.
+    /// The memory left for records.
     room: Arc<Semaphore>,
     taken: AtomicU64,
     dropped: AtomicU64,
@@ -78,7 +79,7 @@ pub struct Analytics {
 }
 
 enum Message {
-    /// With its share of the memory.
+    /// A record with its share of the memory.
     Record(Box<Record>, OwnedSemaphorePermit),
     /// Write everything, then exit.
     Close,
@@ -115,7 +116,8 @@ impl Analytics {
         }
     }
 
-    /// Records that were taken, and those that were dropped because too many waited or they could not be written.
+    /// Numbers of records that were processed, and of records that were dropped because too many were waiting
+    /// or they could not be written.
     pub fn counts(&self) -> (u64, u64) {
         (self.taken.load(Ordering::Relaxed), self.dropped.load(Ordering::Relaxed))
     }
@@ -126,8 +128,8 @@ impl Analytics {
     }
 }
 
-/// Starts the task that takes the records of requests; `None` if it runs already. Log files of earlier versions in
-/// `old_logs` become blobs.
+/// Starts the task that processes the records of requests; `None` if it is already running. Log files of
+/// earlier versions in `old_logs` become blobs.
 pub fn start(state: Arc<State>, old_logs: Option<PathBuf>, quota: u64) -> Option<JoinHandle<()>> {
     let receiver = state.analytics().receiver.lock().unwrap_or_else(PoisonError::into_inner).take()?;
     let mut clerk = Clerk::new(state, quota);
@@ -137,7 +139,7 @@ pub fn start(state: Arc<State>, old_logs: Option<PathBuf>, quota: u64) -> Option
     Some(tokio::spawn(clerk.run(receiver)))
 }
 
-/// Creates the container of logs of an account whose properties were changed so that requests are logged.
+/// Creates the log container of an account whose properties now enable logging.
 pub async fn prepare(state: &State, service: Service, account: &str) {
     let (Some(blobs), Some(home)) = (state.blobs(), state.directory().home(account)) else { return };
     let Logging { read, write, delete, .. } = state.properties(service, account).await.logging;
@@ -151,7 +153,7 @@ pub async fn prepare(state: &State, service: Service, account: &str) {
 /// Takes records and writes log lines and metrics.
 struct Clerk {
     state: Arc<State>,
-    /// Lines that the writer has not taken yet.
+    /// Lines not yet passed to the writer.
     waiting: Waiting,
     /// The writer while it is idle.
     writer: Option<LogWriter>,
@@ -270,7 +272,7 @@ impl Clerk {
         }
     }
 
-    /// Gives the writer a task, if it is idle.
+    /// Starts the next job of the writer, if it is idle.
     fn work(&mut self, work: AnalyticsWork) {
         if let Some(writer) = self.writer.take() {
             self.writing = Some(tokio::spawn(carry_out(self.state.clone(), writer, work)));
@@ -285,8 +287,8 @@ impl Clerk {
         }
     }
 
-    /// Writes the periods that are over, or all; and an empty one for accounts that are measured and were idle. What the
-    /// engine cannot write now stays for later.
+    /// Writes the periods that are over, or all of them, including empty periods for idle accounts with metrics
+    /// enabled. Periods that the engine cannot write now are kept for later.
     async fn write_periods(&mut self, now: DateTime, all: bool) {
         if !all {
             self.add_idle(now).await;
@@ -331,7 +333,7 @@ impl Clerk {
         Err(ErrorCode::ServerBusy.into())
     }
 
-    /// An account that is with hourly metrics has a row for every hour, even without requests.
+    /// An account with hourly metrics has a row for every hour, even without requests.
     async fn add_idle(&mut self, now: DateTime) {
         // Once an hour would do; once a minute is cheap.
         if self.flushes % 60 != 1 {
@@ -391,7 +393,8 @@ impl Clerk {
     }
 }
 
-/// Can metrics be written again after this error? If the outcome is not known, they might count twice.
+/// Can metrics be written again after this error? If the outcome is unknown, a second write might count them
+/// twice.
 fn was_not_written(error: &lazuli_service::Error) -> bool {
     use lazuli_engine::Error::{Busy, Conflict, Unavailable};
     match error {

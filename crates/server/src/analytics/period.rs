@@ -1,4 +1,4 @@
-//! The periods that are measured, and the rows in which their sums are kept.
+//! The periods that are measured, and the rows that store their sums.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,9 +11,10 @@ use lazuli_service::MetricsRow;
 
 use super::totals::Totals;
 
-/// How long after its end a period is written: requests that ended within it are counted a moment later.
+/// Delay between the end of a period and its writing: requests that end within the period are counted slightly
+/// later.
 const LATE: Duration = Duration::from_secs(2);
-/// How long after its end a period is kept if it cannot be written.
+/// Time after its end for which a period that cannot be written is kept.
 const RETRIED: Duration = Duration::from_secs(3600);
 
 /// The unit of time of a measurement.
@@ -62,7 +63,7 @@ impl Period {
         self.ended(LATE, now)
     }
 
-    /// Is it so long over that it is not worth another attempt? Otherwise an engine that is down would fill the memory.
+    /// Did it end so long ago that it should be dropped? Otherwise an unavailable engine would fill the memory.
     pub fn is_forgotten(&self, now: DateTime) -> bool {
         self.ended(RETRIED, now)
     }

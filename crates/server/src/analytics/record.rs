@@ -1,7 +1,7 @@
 //! The data of a request for the log and the metrics, taken while its head is still in memory.
 //!
-//! Nothing secret: the signature in a URL is redacted, header fields that authenticate are not taken, bodies are not
-//! looked at.
+//! It contains nothing secret: signatures in URLs are redacted, header fields with credentials are omitted, and
+//! bodies are not read.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -33,7 +33,7 @@ pub struct Record {
     pub secondary: bool,
     /// The kind of operation.
     pub kind: OperationKind,
-    /// Why it failed, if it did.
+    /// The error, if it failed.
     pub error: Option<ErrorCode>,
     /// How it authenticated.
     pub auth: Auth,
@@ -41,7 +41,7 @@ pub struct Record {
     pub start: DateTime,
     /// Time from its head to its response.
     pub time: Duration,
-    /// The same without the time to receive its body.
+    /// The same time, without receiving the body.
     pub server_time: Duration,
     /// Bytes that came.
     pub ingress: u64,
@@ -49,7 +49,7 @@ pub struct Record {
     pub egress: u64,
     /// The metrics that it counts towards.
     pub hour_metrics: Metrics,
-    /// The same by the minute.
+    /// The metrics by the minute that it counts towards.
     pub minute_metrics: Metrics,
     /// Its line in the log, if it gets one.
     pub line: Option<LogLine>,
@@ -130,7 +130,7 @@ impl Record {
         })
     }
 
-    /// The memory that it takes.
+    /// The memory that the record takes.
     pub fn bytes(&self) -> usize {
         let line = self.line.iter().flat_map(|line| &line.0);
         size_of::<Self>()
@@ -143,7 +143,7 @@ impl Record {
         self.error.is_some_and(is_unauthenticated)
     }
 
-    /// When the request was done.
+    /// The time at which the request completed.
     pub fn end(&self) -> DateTime {
         let ticks = u64::try_from(self.time.as_nanos() / 100).unwrap_or(0);
         DateTime::from_ticks(self.start.ticks().saturating_add(ticks)).unwrap_or(self.start)
@@ -190,7 +190,7 @@ fn line(
     };
     let query = if address.query.0.is_empty() { String::new() } else { format!("?{}", address.query.0) };
     let url = format!("{}://{}{}{query}", exchange.scheme, address.authority, address.wire_path);
-    // A page that was fetched by its signature names that where it links to others.
+    // A page that was fetched with a SAS sends that URL as the referrer when it links to others.
     let referrer = redacted(head.get("referer").unwrap_or_default());
     let mut fields = vec![
         log_version.name().into(),
@@ -230,8 +230,8 @@ fn line(
     LogLine(fields)
 }
 
-/// The fields that only version 2.0 has. The last two are the reserved one and the role assignments, of which there are
-/// none: roles are claims of the token.
+/// The fields that only version 2.0 has. The last two are the reserved one and the role assignments, which are
+/// always empty: roles are claims of the token.
 fn identity(found: Option<&Identity>) -> [String; 8] {
     let Identity { object_id, tenant, application, audience, issuer, user_principal_name } =
         found.cloned().unwrap_or_default();
@@ -260,7 +260,7 @@ fn redacted(url: &str) -> String {
     out
 }
 
-/// A name may be written with escapes.
+/// A parameter name may be percent-encoded.
 fn is_sig(name: &str) -> bool {
     let decoded = || lazuli_protocol::http::percent::decode_query(name);
     name.eq_ignore_ascii_case("sig")
@@ -299,7 +299,7 @@ pub fn period_start(moment: DateTime, unit: u64) -> DateTime {
 mod tests {
     use super::*;
 
-    /// Nothing secret gets into the log, however it is spelt.
+    /// Nothing secret gets into the log, however it is encoded.
     #[test]
     fn signatures_are_struck_out() {
         for (query, expected) in [

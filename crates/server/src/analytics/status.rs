@@ -27,7 +27,7 @@ impl Auth {
         }
     }
 
-    /// The prefix of a status.
+    /// The prefix of the status in the log.
     pub fn prefix(self) -> &'static str {
         match self {
             Auth::Key => "",
@@ -84,7 +84,7 @@ impl Status {
             (ErrorCode::OperationTimedOut, _) => Status::ServerTimeoutError,
             (ErrorCode::RequestTimeout, _) => Status::ClientTimeoutError,
             (_, 401 | 403) | (ErrorCode::InvalidAuthenticationInfo, _) => Status::AuthorizationError,
-            // The client would get the same error whatever the server did.
+            // The request would fail with the same error on any server.
             (_, ..=499 | 501) => Status::ClientOtherError,
             _ => Status::ServerOtherError,
         }
@@ -99,7 +99,8 @@ pub fn logged(auth: Auth, error: Option<ErrorCode>, shows_codes: bool) -> String
     }
 }
 
-/// Is the request logged? Unauthenticated requests only if they are of interest: a 304 is the response to a read.
+/// Is the request logged? Unauthenticated requests are logged only if they are of interest, such as a read with
+/// the response 304.
 pub fn is_logged(auth: Auth, error: Option<ErrorCode>) -> bool {
     auth != Auth::Anonymous
         || error.is_some_and(|code| code.status() == 304)

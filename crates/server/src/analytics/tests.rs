@@ -1,4 +1,4 @@
-//! Records that wait in bounded memory, and metrics with a failing engine.
+//! Bounded memory for waiting records, and metrics when the engine fails.
 
 use std::sync::atomic::AtomicBool;
 
@@ -34,7 +34,7 @@ impl Layer for Flaky {
                 (true, false) => Err(Error::Unavailable("for a while".into())),
                 (true, true) => {
                     let applied = self.below.apply(table, partition, writes).await;
-                    // The table is created with a commit of its own.
+                    // Creating the table takes a separate commit.
                     if table == TableId::SYSTEM { applied } else { Err(Error::Unknown("lost".into())) }
                 }
             }
@@ -42,7 +42,7 @@ impl Layer for Flaky {
     }
 }
 
-/// Metrics of an hour were lost if the engine failed at the moment when they were written.
+/// Metrics of an hour were lost if the engine failed while they were being written.
 #[tokio::test]
 async fn metrics_survive_a_short_failure_of_the_engine() {
     for forgets in [false, true] {
@@ -70,7 +70,7 @@ async fn metrics_survive_a_short_failure_of_the_engine() {
     }
 }
 
-/// An engine that stays down must not fill the memory.
+/// An engine that remains unavailable must not fill the memory.
 #[tokio::test]
 async fn metrics_that_cannot_be_written_for_long_are_dropped() {
     let below = Memory::new(Clock::system());
@@ -121,7 +121,7 @@ fn waiting_records_are_bounded_by_bytes() {
     let (_, dropped) = analytics.counts();
     let kept = QUEUE_RECORDS_MAX - usize::try_from(dropped).unwrap();
     assert!(kept * large <= QUEUE_BYTES_MAX && (kept + 2) * large > QUEUE_BYTES_MAX, "{kept}");
-    // Taking a record frees its room.
+    // Processing a record frees its memory.
     let mut receiver = analytics.receiver.lock().unwrap().take().unwrap();
     assert!(receiver.try_recv().is_ok());
     analytics.leave(record(large / 2), Duration::ZERO);

@@ -8,7 +8,8 @@ use lazuli_model::{Properties, Property, Value, ValueRef};
 use super::record::Record;
 use super::status::{Auth, Status};
 
-/// Without a prefix, `Anonymous` and `SAS`. Azure has no columns for bearer tokens: they count without a prefix.
+/// The columns without a prefix, with `Anonymous` and with `SAS`. Azure has no columns for bearer tokens, so
+/// these requests count without a prefix.
 const PREFIXES: [&str; 3] = ["", "Anonymous", "SAS"];
 const STATUSES: usize = Status::ALL.len();
 

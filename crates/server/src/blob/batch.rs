@@ -1,6 +1,6 @@
-//! Blob Batch: several deletions or tier changes in one request. Each part is a request of its own, with its own signature
-//! and its own response; one that fails does not stop the others. A batch that is rejected as a whole has a response with one
-//! part, which belongs to no part of the request.
+//! Blob Batch: several deletions or tier changes in one request. Each part is a request of its own, with its
+//! own signature and its own response; one that fails does not stop the others. If the whole batch is rejected,
+//! the response has a single part, which does not correspond to any part of the request.
 
 use std::borrow::Cow;
 
@@ -60,8 +60,9 @@ impl Work<'_> {
         Ok(Response::new(202).with("Content-Type", content_type).with_body(out).into())
     }
 
-    /// The parts of a batch, or the failure that the response reports as its only part: a body that is not a batch, too
-    /// many parts, one that addresses another container than the batch, or several operations.
+    /// The parts of a batch, or the failure that the response reports as its only part: the body is not a
+    /// batch, has too many parts or mixes operations, or a part addresses a container other than that of the
+    /// batch.
     fn accept<'a>(
         &self,
         parts: Result<Vec<BatchPart<'a>>, Failure>,
@@ -90,7 +91,7 @@ impl Work<'_> {
         decode(&head, &address, self.request.context.version, &is_account).ok().map(|(intent, _)| intent)
     }
 
-    /// One part, from its signature to its response, with the reason phrase.
+    /// Executes one part, from checking its signature to its response. Returns the reason phrase, too.
     async fn run_part(
         &self,
         message: &HttpMessage<'_>,

@@ -35,7 +35,7 @@ pub(crate) use remote::Background;
 use stream::{BodySource, Download};
 use structured::Unwrapped;
 
-/// Bytes that a structured message of pages has beyond the pages: clients send few segments.
+/// The overhead of a structured message of pages: clients send few segments.
 const STRUCTURED_PAGES_MORE_MAX: usize = 64 * 1024;
 
 /// A request in progress.
@@ -88,7 +88,7 @@ impl Work<'_> {
         self.execute(authorized, wanted, time, body, note).await
     }
 
-    /// Reads the document that completes the operation.
+    /// Reads the document in the body and completes the operation with it.
     async fn complete(
         &self,
         intent: Intent,
@@ -117,7 +117,7 @@ impl Work<'_> {
         let streams = streams(authorized.operation());
         let is_structured = (streams || kind == OperationKind::GetBlob) && is_structured(head)?;
         let done = match streams {
-            // Pages become rows, so they are all in memory at the same time, within the budget of all bodies.
+            // Pages become rows, so the whole body is in memory, within the budget of all bodies.
             true if kind == OperationKind::PutPage => {
                 let max = usize::try_from(PUT_PAGE_BYTES_MAX).unwrap_or(usize::MAX);
                 let framing = if is_structured { STRUCTURED_PAGES_MORE_MAX } else { 0 };

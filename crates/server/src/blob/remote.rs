@@ -1,7 +1,7 @@
 //! Sources of copies on other servers, fetched over HTTP from hosts that the operator allows.
 //!
-//! The conditions of the request go to the source, whose server is the one that can compare its ETags. A server that
-//! ignores them is not trusted: its response is checked as well.
+//! The conditions of the request are sent to the source server, since only it can compare its ETags. That
+//! server may ignore them, so its response is checked as well.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ use lazuli_service::stream::{NextChunk, Source};
 use super::Work;
 use crate::outbound::{Outbound, OutboundRequest, OutboundResponse, OutboundUrl, Problem};
 
-/// The protocol version of requests to other servers. Servers of another protocol ignore it.
+/// The protocol version of requests to other servers. Other kinds of servers ignore it.
 const VERSION: &str = "2021-12-02";
 const METADATA: &str = "x-ms-meta-";
 /// Maximum size of a document of tags.
 const TAGS_BYTES_MAX: usize = 64 * 1024;
-/// The conditions of a source, as a request names them and as its server knows them.
+/// The conditions of a source, as the request names them and as the source server expects them.
 const CONDITIONS: [(&str, &str); 5] = [
     ("x-ms-source-if-match", IF_MATCH),
     ("x-ms-source-if-none-match", IF_NONE_MATCH),
@@ -225,7 +225,7 @@ impl Away {
         }
     }
 
-    /// Checks the conditions against the response, as far as its head allows.
+    /// Checks the conditions against the head of the response, as far as possible.
     fn verify_conditions(&self, response: &OutboundResponse) -> Result<(), Failure> {
         let etag = response.field("etag");
         let modified = response.field("last-modified").and_then(DateTime::parse_http);
@@ -258,7 +258,7 @@ impl Away {
     }
 }
 
-/// A source by the head of its response.
+/// A source described by the head of its response.
 fn remote(response: OutboundResponse, length: u64, is_whole: bool, tags: Tags) -> Remote {
     let text = |name: &str| response.field(name).filter(|value| !value.is_empty()).map(str::to_owned);
     let md5 = response.field("content-md5").filter(|_| is_whole).and_then(|md5| STANDARD.decode(md5).ok());

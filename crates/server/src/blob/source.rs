@@ -57,10 +57,10 @@ impl Work<'_> {
         Ok(Supply::Local(Box::new(authorized)))
     }
 
-    /// Is the source on this server? Another host name counts if only its account label differs.
+    /// Is the source on this server? A host name that differs only in its account label counts as this server.
     fn is_local(&self, blob: &SourceBlob) -> bool {
         let own = self.request.address.authority;
-        // The first number of an address is not an account.
+        // The first number of an IP address is not an account.
         let is_name = |authority: &str| authority.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
         let rest = |authority: &str| {
             let (_, rest) = authority.split_once('.').filter(|_| is_name(authority))?;
@@ -99,7 +99,7 @@ impl Work<'_> {
         };
         if let Some(token) = &source.bearer {
             let admitted = state.admit_bearer(Service::Blob, token, &arrival, context).await;
-            // Recorded: a token that is not valid is 401, in versions too in which it would be 403 elsewhere.
+            // Recorded: an invalid token is 401, even in versions in which it would be 403 elsewhere.
             return admitted.map_err(|failure| match failure.code.status() {
                 500.. => failure,
                 _ => unreadable_source(ErrorCode::CopySourceUnauthorized, &failure),
@@ -114,7 +114,8 @@ impl Work<'_> {
             let admitted = state.admit_token(Service::Blob, &token, &arrival, &caller, context.version).await;
             return admitted.map_err(forbidden);
         }
-        // The bearer token of the request is good for a source in the same account; its key is for Copy Blob only.
+        // The bearer token of the request is also valid for a source in the same account; its key is used for
+        // Copy Blob only.
         let suffices = match grant.scope {
             Scope::Everything => is_async,
             Scope::Roles { .. } => true,
@@ -136,7 +137,7 @@ impl Work<'_> {
     }
 }
 
-/// The failure of a copy from a private container without any credentials, like that of an anonymous read of it.
+/// The failure of a copy from a private container without credentials, the same as for an anonymous read.
 fn private(version: ApiVersion) -> Failure {
     let (code, read) = match version >= ApiVersion::V2020_12_06 {
         true => (ErrorCode::CopySourceUnauthorized, ErrorCode::NoAuthenticationInformation),

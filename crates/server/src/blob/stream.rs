@@ -1,4 +1,5 @@
-//! Content on its way: a request body as a source for the service, and a reader of the service as the content of a response.
+//! Streamed content: a request body as a source for the service, and a reader of the service as the content of
+//! a response.
 
 use std::future::Future;
 use std::io;
@@ -26,7 +27,8 @@ pub struct BodySource<'a> {
     turn: watch::Sender<Turn>,
 }
 
-/// The side that the transfer waits for: the client, or the server (since when, and with how many bytes being written to disk).
+/// The side that the transfer is waiting for: the client, or the server (with the start of the wait, and the
+/// number of bytes being written to disk).
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     Client,
@@ -91,7 +93,7 @@ impl Source for BodySource<'_> {
     }
 }
 
-/// The content of a blob being sent to a client.
+/// The content of a blob that is being sent to a client.
 pub struct Download {
     first: Option<Bytes>,
     reader: BlobReader,
@@ -99,7 +101,7 @@ pub struct Download {
 }
 
 impl Download {
-    /// Reads the first bytes. If that fails, the client gets a status that says so.
+    /// Reads the first bytes. If that fails, the client gets an error status.
     pub async fn begin(
         mut reader: BlobReader,
         context: &Context,

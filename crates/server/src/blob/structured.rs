@@ -16,7 +16,7 @@ use crate::http::{Reply, ResponseContent};
 pub struct Unwrapped<'a> {
     message: &'a mut dyn Source,
     reader: StructuredReader,
-    /// Content of the last piece that was not returned yet.
+    /// Decoded content of the last piece that was not returned yet.
     ready: VecDeque<Bytes>,
 }
 

@@ -28,7 +28,7 @@ use crate::state::State;
 const SERVER_HEADER: &str = "Windows-Azure-Web/1.0 Microsoft-HTTPAPI/2.0";
 /// The version that pages are served with, whatever the account or the request prefers.
 const VERSION: ApiVersion = ApiVersion::V2018_03_28;
-/// The request headers that have an effect. For the error document, only the first has one.
+/// The request headers that have an effect. For the error document, only the first one does.
 const FIELDS: [&str; 6] =
     ["host", "range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
 
@@ -46,7 +46,7 @@ pub(crate) async fn process(
     served.unwrap_or_else(|failure| page(&failure, context, arrival.head.method == "HEAD").into())
 }
 
-/// Names the server of pages in a response.
+/// Sets the `Server` header of a page.
 pub(crate) fn brand(response: &mut Response) {
     for (_, value) in response.fields.iter_mut().filter(|(name, _)| name == "Server") {
         *value = SERVER_HEADER.into();

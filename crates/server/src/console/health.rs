@@ -1,7 +1,7 @@
 //! The numbers of the health page, for callers that hold a key of an account.
 //!
-//! Counters of the whole server contain no names from other accounts; tables, partitions, queues and queries are those
-//! of the caller's own account. Operators who do not want that turn the console off.
+//! Counters of the whole server contain no names from other accounts; tables, partitions, queues and queries
+//! are those of the caller's own account. Operators who do not want this can turn the console off.
 
 use lazuli_model::{Failure, Service};
 use lazuli_protocol::http::query::Query;
@@ -16,9 +16,9 @@ use crate::metrics::{self, SlowQuery, View};
 use crate::pipeline::Arrival;
 use crate::pipeline::finish::{finish, reject};
 
-/// The service whose form of signature a request for health uses.
+/// The service whose signature format a request for health uses.
 const SIGNED_AS: Service = Service::Blob;
-/// The option that limits the response to one subject, and the subject that there is.
+/// The parameter that limits the response to one subject, and its only value.
 const ONLY: (&str, &str) = ("only", "queues");
 
 impl Console {

@@ -81,7 +81,7 @@ impl Console {
         }
     }
 
-    /// Hands a request on to the pipeline of its service, without its first two segments.
+    /// Passes a request to the pipeline of its service, without the first two path segments.
     async fn forward(
         &self,
         backend: &Backend,
@@ -141,7 +141,8 @@ impl Handler for Console {
     }
 }
 
-/// The header fields that the pipeline sees: the page's origin has been checked here, and the host is the service's own.
+/// The header fields that the pipeline sees: the origin of the page has been checked already, and the host is
+/// that of the service.
 fn forwarded<'a>(head: &Head<'a>, authority: &'a str) -> Vec<Field<'a>> {
     let dropped = ["host", "origin", "referer", "cookie"];
     let kept =

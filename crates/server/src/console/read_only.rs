@@ -1,6 +1,7 @@
-//! Read-only mode: which requests only read.
+//! Read-only mode: decides which requests only read.
 //!
-//! Enforced here, in the server, whatever the page does. Reading messages of a queue hides them, so only peeking reads.
+//! The server enforces it, so it does not depend on the page. Getting messages of a queue hides them, so only
+//! peeking counts as reading.
 
 use lazuli_model::Service;
 use lazuli_protocol::Response;
@@ -14,12 +15,12 @@ pub fn allows(service: Service, method: &str, path: &str, query: Option<&str>) -
     if service != Service::Queue {
         return true;
     }
-    // Any path that could decode to the path of messages counts as one.
+    // Any path that could decode to the path of messages is treated as one.
     let may_be_messages = path.trim_matches('/').split('/').count() > 2 || path.contains('%');
     !may_be_messages || peeks(query.unwrap_or_default())
 }
 
-/// Do all relevant parameters say that messages are only peeked at?
+/// Do all relevant parameters request only a peek?
 fn peeks(query: &str) -> bool {
     let mut said = Query(query).pairs().flatten().filter(|(name, _)| name.eq_ignore_ascii_case("peekonly"));
     let is_true = |value: &str| value.eq_ignore_ascii_case("true");

@@ -31,7 +31,7 @@ use crate::state::State;
 const PAUSE_MIN: Duration = Duration::from_millis(200);
 /// Longest pause after a failure.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// How often to look for events that are due at a certain time.
+/// How often to check for events that are scheduled for later.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Events older than this are dropped, as in Event Grid.
 const AGE_TICKS_MAX: u64 = 24 * 60 * 60 * TICKS_PER_SECOND;
@@ -54,7 +54,7 @@ enum Way {
 }
 
 impl Courier {
-    /// A courier to each configured target.
+    /// A courier for each configured target.
     pub fn all(state: &Arc<State>, endpoint: &str) -> Vec<Self> {
         let Some(events) = state.blobs().and_then(|blobs| blobs.events()) else { return Vec::new() };
         let routes = ordered(&state.config.events).into_iter().enumerate();

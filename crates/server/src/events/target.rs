@@ -9,7 +9,7 @@ use lazuli_service::blob::EnabledFor;
 
 use crate::outbound::OutboundUrl;
 
-/// Where events go: `queue:NAME` or the URL of a webhook.
+/// The target of events: `queue:NAME` or the URL of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventTarget {
     /// To a queue in the account of the blob.
@@ -18,7 +18,7 @@ pub enum EventTarget {
     Webhook(Webhook),
 }
 
-/// Where the events of some accounts go: `TARGET` for all, `ACCOUNT=TARGET` for one.
+/// A target for the events of some accounts: `TARGET` for all, `ACCOUNT=TARGET` for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// The account; `None` for all that have no route of their own.
@@ -28,7 +28,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// The accounts whose events take it.
+    /// The accounts whose events this route delivers.
     pub fn accounts(&self) -> EnabledFor {
         self.account.clone().map_or(EnabledFor::All, |account| EnabledFor::Accounts(vec![account]))
     }
@@ -41,7 +41,7 @@ pub fn ordered(routes: &[Route]) -> Vec<Route> {
     ordered
 }
 
-/// The first route for accounts that an earlier route covers already.
+/// The first route whose accounts are already covered by an earlier route.
 pub fn repeated(routes: &[Route]) -> Option<&Route> {
     let is_known = |(index, route): &(usize, &Route)| {
         routes[..*index].iter().any(|before| before.account == route.account)
@@ -53,7 +53,7 @@ impl FromStr for Route {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // A URL may contain the sign, but not before a colon.
+        // A URL may contain `=`, but not before its first colon.
         match text.split_once('=') {
             Some((account, target)) if !account.contains(':') => {
                 if !is_account_name(account) {

@@ -21,7 +21,8 @@ use super::progress::Deadline;
 use crate::Limits;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-/// Maximum size of a piece of a streamed body. While the budget is short, pieces are only as long as its free part.
+/// Maximum size of a piece of a streamed body. If less than this is left of the budget, a piece is only as long
+/// as the rest.
 pub const CHUNK_BYTES: usize = 256 * 1024;
 /// The share of the budget that a streamed body claims: the piece that is being filled and the one before it.
 const WINDOW_BYTES: usize = 2 * CHUNK_BYTES;
@@ -36,7 +37,7 @@ pub enum Left {
     Broken,
 }
 
-/// How far a body has been read.
+/// The read position in a body.
 enum Read {
     /// Not at all.
     Nothing,
@@ -57,7 +58,7 @@ enum Partly {
 pub struct SocketBody<'a, S> {
     connection: &'a mut Connection<S>,
     framing: Framing,
-    /// The client waits for `100 Continue`.
+    /// The client is waiting for `100 Continue`.
     waiting: bool,
     read: Read,
     limits: &'a Limits,
@@ -70,7 +71,7 @@ pub struct SocketBody<'a, S> {
 }
 
 impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
-    /// The body that follows a head.
+    /// The body that follows a request head.
     pub fn new(connection: &'a mut Connection<S>, head: &RequestHead<'_>, shared: &'a Shared) -> Self {
         // A client that has sent part of the body already does not wait.
         let waiting = head.expects_continue && connection.input.is_empty();
@@ -121,7 +122,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
             Framing::Length(0) => Ok(Vec::new()),
             Framing::Length(length) => {
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
-                // Fail now rather than when half of it has arrived.
+                // Fail now rather than after half of the body has arrived.
                 if !self.budget.has_room(length) {
                     return Err(rejection(ErrorCode::ServerBusy));
                 }
@@ -139,7 +140,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
         self.deadline.get_or_insert_with(|| Deadline::new(self.limits.body_time_max))
     }
 
-    /// Tells a waiting client to send the body. A client that reads no responses may not even read this one.
+    /// Sends `100 Continue` to a waiting client. A client that reads no responses may not read this one either,
+    /// so the write has a timeout.
     async fn send_continue(&mut self) -> Result<(), Failure> {
         let end = self.deadline().end();
         if std::mem::take(&mut self.waiting) {
@@ -214,8 +216,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
         Ok(())
     }
 
-    /// Claims memory from the budget that all large bodies share. A body at least doubles from one claim to the next,
-    /// so the claim before is released first.
+    /// Claims memory from the budget that all large bodies share. A body at least doubles from one claim to the
+    /// next, so the previous claim is released first.
     fn reserve(&mut self, bytes: usize) -> Result<(), Failure> {
         self.claim = None;
         self.claim = self.budget.claim(bytes);
@@ -233,7 +235,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
             };
             self.send_continue().await?;
         } else if let Some(deadline) = &mut self.deadline {
-            // The server, not the client, used the time since the last piece.
+            // The time since the last piece was used by the server, not by the client.
             deadline.restart();
         }
         match std::mem::replace(&mut self.read, Read::Failed) {
@@ -257,7 +259,8 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin + Send> SocketBody<'a, S> {
 
     async fn next_of_length(&mut self, left: u64) -> Result<Bytes, Failure> {
         let max = self.piece_bytes().min(usize::try_from(left).unwrap_or(usize::MAX));
-        // Of its full length at once: its memory is claimed or free, and a buffer that grows would leave as much behind.
+        // Allocate the full length at once: its memory is claimed or free, and a buffer that grows would waste
+        // as much again.
         let mut piece = BytesMut::with_capacity(max);
         let buffered = self.connection.input.len().min(max);
         piece.extend_from_slice(&self.connection.input.split_to(buffered));
@@ -304,7 +307,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Body for SocketBody<'_, S> {
     }
 
     fn collect(&mut self, max: usize) -> Reading<'_, Vec<u8>> {
-        // A body rejected by its announced length is still to come and can be dropped; any other failure loses our place.
+        // A body rejected by its announced length can still be read and discarded; after any other failure, the
+        // position in the input is unknown.
         if matches!(self.framing, Framing::Length(length) if length > max as u64) {
             return Reading::ready(Err(rejection(ErrorCode::RequestBodyTooLarge)));
         }
@@ -350,7 +354,7 @@ fn arrived(bytes: Result<io::Result<usize>, Elapsed>) -> Result<(), Failure> {
     }
 }
 
-/// The body fits the operation, but not the memory that the operator has set.
+/// The body fits the operation, but not the memory that the operator has configured.
 fn larger_than_memory(all: usize) -> Failure {
     rejection(ErrorCode::RequestBodyTooLarge).detail("MaxLimit", all.to_string())
 }

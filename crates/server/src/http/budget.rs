@@ -1,7 +1,7 @@
 //! A bound on the memory that all connections together hold for large data.
 //!
-//! Small allocations are not counted, so clients with large ones do not block the others. The limit on connections bounds
-//! the small allocations.
+//! Small allocations are not counted, so that requests with large ones do not block the others. The limit on
+//! connections bounds the small ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use crate::Limits;
 /// Memory is counted in units of this size.
 const UNIT_BYTES: usize = 1024;
 
-/// The memory that is left.
+/// The memory left.
 #[derive(Clone)]
 pub struct Budget {
     left: Arc<Semaphore>,
-    /// All there is, in units.
+    /// The whole budget, in units.
     whole: usize,
 }
 
@@ -32,26 +32,26 @@ impl Budget {
         Self { left: Arc::new(Semaphore::new(whole)), whole }
     }
 
-    /// Takes a part; `None` if less is left.
+    /// Claims a part; `None` if less is left.
     pub fn claim(&self, bytes: usize) -> Option<Claim> {
         self.claim_units(bytes, units(bytes))
     }
 
-    /// Takes a part. A response larger than the whole budget takes everything: it is sent only when no other response
-    /// holds memory.
+    /// Claims a part. A response larger than the whole budget claims all of it: it is sent only when no other
+    /// response holds memory.
     pub fn claim_at_most_all(&self, bytes: usize) -> Option<Claim> {
         self.claim_units(bytes, units(bytes).min(u32::try_from(self.whole).unwrap_or(u32::MAX)))
     }
 
-    /// Takes a part, but never more than half of everything: for estimates, which must not make the largest request fail
-    /// forever.
+    /// Claims a part, but never more than half of the budget: for estimates, which must not make the largest
+    /// request fail forever.
     pub fn claim_at_most_half(&self, bytes: usize) -> Option<Claim> {
         let half = u32::try_from(self.whole / 2).unwrap_or(u32::MAX);
         self.claim_units(bytes, units(bytes).min(half))
     }
 
-    /// Takes a part as [`Budget::claim_at_most_all`] does, and waits for it for at most `time`. Parts are handed out in the
-    /// order of the requests, so that a large one is not passed over forever.
+    /// Claims a part as [`Budget::claim_at_most_all`] does, and waits for it for at most `time`. Parts are
+    /// handed out in the order of the requests, so that large claims cannot starve.
     pub async fn claim_within(&self, bytes: usize, time: Duration) -> Option<Claim> {
         if let Some(claim) = self.claim_at_most_all(bytes) {
             return Some(claim);
@@ -61,7 +61,7 @@ impl Budget {
         Some(Claim(Some(permit)))
     }
 
-    /// All bytes that there are: more can never be claimed.
+    /// The size of the whole budget: more can never be claimed.
     pub fn bytes(&self) -> usize {
         self.whole.saturating_mul(UNIT_BYTES)
     }

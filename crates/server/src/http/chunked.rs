@@ -12,7 +12,7 @@ const CHUNK_BYTES_USUAL: u64 = 1024;
 /// Most trailer lines.
 const TRAILERS_MAX: usize = 100;
 
-/// The result of feeding bytes.
+/// The result of decoding some input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// More is needed.
@@ -49,7 +49,7 @@ pub struct Chunked {
     total: u64,
     bytes_max: u64,
     chunks: usize,
-    /// Bound on `chunks`: grows with the bytes received, so that tiny chunks cannot cost unbounded work.
+    /// Bound on `chunks`: grows with the bytes received, so that tiny chunks cannot cause unbounded work.
     chunks_max: usize,
 }
 
@@ -106,8 +106,8 @@ impl Chunked {
         taken
     }
 
-    /// Makes room for this many bytes more. The memory doubles as the body grows, and is never more than the longest body
-    /// needs.
+    /// Reserves room for this many more bytes. The buffer doubles as the body grows, and never exceeds what the
+    /// longest body needs.
     pub fn make_room(&mut self, bytes: usize) {
         let needed = self.body.len() + bytes;
         if needed > self.body.capacity() {

@@ -59,7 +59,7 @@ impl Shared {
     }
 }
 
-/// Serves a connection to its end.
+/// Serves a connection until it ends.
 pub async fn serve<S, H>(stream: S, peer: Peer, handler: &H, shared: Shared)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
@@ -85,7 +85,7 @@ where
     }
 }
 
-/// Responds on a connection that is not served, and closes it.
+/// Sends a response to a client that is not served, and closes the connection.
 pub async fn turn_away<S, H>(stream: S, peer: Peer, handler: &H, code: ErrorCode, limits: &Limits)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
@@ -133,7 +133,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         loop {
             self.skip_empty_lines();
             if self.input.first().is_some_and(|&byte| byte != b'\r' && !byte.is_ascii_graphic()) {
-                // No method starts with this byte. A TLS ClientHello does, and its sender would wait until this
+                // No method starts with this byte, but a TLS ClientHello does. Its sender would wait until the
                 // deadline.
                 return Ok(Err(ErrorCode::InvalidInput));
             }
@@ -180,7 +180,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 
     /// Frees the buffer space of a large request or response.
     fn shrink(&mut self) {
-        // Only now does a buffer that heads were split from show its whole size.
+        // A buffer shows its full capacity only after the parts split from it are released.
         self.input.reserve(READ_BYTES);
         if self.input.capacity() > READ_BYTES {
             self.input = BytesMut::new();
@@ -216,17 +216,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         drop(body);
         let held = match &content {
             Some(content) if content.is_bounded() => 0,
-            // One piece being sent, and the next one being read.
+            // Two pieces: one being sent, and the next one being read.
             Some(_) => {
                 2 * CHUNK_BYTES
                     .min(usize::try_from(response.content_length.unwrap_or(0)).unwrap_or(usize::MAX))
             }
             None => response.body.len(),
         };
-        // The markup can make a response longer than all the memory for responses: alone, it is sent all the same.
+        // Markup can make a response larger than all the memory for responses: it is sent nevertheless, when no
+        // other response holds memory.
         let claim = shared.responses.claim_at_most_all(held);
         if claim.is_none() {
-            // A read can be rejected; a write cannot be undone, so its outcome stays unknown.
+            // A read can still be rejected; a write cannot be undone, so its outcome stays unknown.
             if head.method != "GET" {
                 return false;
             }
@@ -253,7 +254,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Responds to input that is not a request, and closes.
+    /// Responds to input that is not a request, and closes the connection.
     async fn reject(&mut self, handler: &impl Handler, code: ErrorCode, peer: Peer, limits: &Limits) {
         let response = handler.rejection(&Failure::from(code).found_in(Origin::FrontEnd), peer);
         let ending = Ending { close: true, ..Ending::default() };
@@ -262,9 +263,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Sends a response with its body, or with content piece by piece: the next piece is read when the socket has taken the
-    /// last. Too little or too much content is an error, since the head has announced its length. The first piece goes out
-    /// with the head, so that a small blob takes one system call, and its client wakes up once.
+    /// Sends a response with its body, or with content piece by piece: the next piece is read when the socket
+    /// has taken the last. Too little or too much content is an error, since the head has announced its length.
+    /// The first piece goes out with the head, so that a small blob needs one system call, and its client wakes
+    /// up once.
     async fn respond(
         &mut self,
         response: &Response,
@@ -358,8 +360,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    /// Reads and discards further input of the client, for a limited time: closing with unread input would destroy the
-    /// response in transit.
+    /// Reads and discards further input of the client, for a limited time: closing a socket with unread input
+    /// discards the response in transit.
     async fn linger(&mut self) {
         let deadline = Instant::now() + LINGER_TIME_MAX;
         // TLS sends a close notification, which blocks if the client reads nothing.

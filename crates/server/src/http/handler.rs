@@ -23,11 +23,11 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub struct Peer {
     /// Its address.
     pub address: SocketAddr,
-    /// Did it come by TLS?
+    /// Is the connection encrypted with TLS?
     pub is_tls: bool,
 }
 
-/// The body of a request, read on demand: reading it is what sends `100 Continue` to a client that waits.
+/// The body of a request, read on demand. The first read sends `100 Continue` to a client that waits for it.
 pub trait Body: Send {
     /// The announced length; `None` for a body in chunks.
     fn length(&self) -> Option<u64>;
@@ -42,16 +42,16 @@ pub trait Body: Send {
     fn hold(&mut self, bytes: usize) -> Result<(), Failure>;
 }
 
-/// A read of a body. It needs the heap only if bytes are still to come.
+/// A read of a body. It allocates only if more bytes must be received.
 pub enum Reading<'a, T> {
-    /// The bytes had arrived already.
+    /// The bytes have already arrived.
     Ready(Option<Result<T, Failure>>),
     /// The rest is read from the socket.
     Waiting(BoxFuture<'a, Result<T, Failure>>),
 }
 
 impl<'a, T> Reading<'a, T> {
-    /// A read that is done.
+    /// A read that completes immediately.
     pub fn ready(read: Result<T, Failure>) -> Self {
         Self::Ready(Some(read))
     }
@@ -75,11 +75,12 @@ impl<T: Unpin> Future for Reading<'_, T> {
 
 /// Content of a response that is read piece by piece while it is sent.
 pub trait ResponseContent: Send {
-    /// The next piece; `None` at the end. An error breaks the connection: the status has been sent already.
+    /// The next piece; `None` at the end. An error closes the connection, since the status has been sent
+    /// already.
     fn next(&mut self) -> BoxFuture<'_, io::Result<Option<Bytes>>>;
 
-    /// Is the memory of its pieces bounded elsewhere, for all content together? Otherwise two pieces count against the
-    /// memory of responses in transit.
+    /// Is the memory of its pieces counted elsewhere? Otherwise two pieces count against the memory of
+    /// responses in transit.
     fn is_bounded(&self) -> bool {
         false
     }

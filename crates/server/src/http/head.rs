@@ -1,18 +1,18 @@
 //! The head of a request: its end, its fields, and the framing of its body.
 //!
-//! Anything that two servers in a row could read differently is rejected: a body with both a length and chunks, more
-//! than one length, unknown transfer codings, more than one Host.
+//! A head that two servers in a row could interpret differently is rejected: a body with both a length and
+//! chunks, more than one length, unknown transfer codings, more than one Host.
 
 use lazuli_protocol::http::head::Field;
 use memchr::memchr;
 
-/// Fields that most heads do not exceed: those need no allocation while the head is parsed.
+/// Number of fields that most heads do not exceed: these need no allocation while the head is parsed.
 const FIELDS_USUAL: usize = 32;
 
 /// How the body of a request is delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// By its length, perhaps zero.
+    /// By its length, which may be zero.
     Length(u64),
     /// In chunks.
     Chunked,
@@ -31,7 +31,7 @@ pub struct RequestHead<'a> {
     pub framing: Framing,
     /// May the connection be used again?
     pub keep_alive: bool,
-    /// Must the response say so? Without the header, an HTTP/1.0 client assumes the opposite.
+    /// Must the response say so explicitly? Without the header, an HTTP/1.0 client assumes the opposite.
     pub says_keep_alive: bool,
     /// Does the client wait for `100 Continue` before it sends the body?
     pub expects_continue: bool,
@@ -50,9 +50,9 @@ pub enum HeadError {
     UnknownExpectation,
 }
 
-/// Where the head ends in `buffer`, searching from `from`: just after the empty line.
+/// The position after the head in `buffer`, just after the empty line, searching from `from`.
 pub fn find_head_end(buffer: &[u8], from: usize) -> Option<usize> {
-    // Back up over what may be the first half of the empty line.
+    // Go back far enough to find an empty line that has arrived in part.
     let start = from.saturating_sub(3);
     let mut at = start;
     while let Some(found) = memchr(b'\n', &buffer[at..]) {
@@ -81,7 +81,7 @@ impl<'a> RequestHead<'a> {
     fn parse_into(bytes: &'a [u8], slots: &mut [httparse::Header<'a>]) -> Result<Self, HeadError> {
         let mut request = httparse::Request::new(slots);
         match request.parse(bytes) {
-            // If the parser found another end than we did, some bytes would never be read.
+            // If the parser found a different end than this code, some bytes would never be read.
             Ok(httparse::Status::Complete(length)) if length == bytes.len() => {}
             Ok(_) => return Err(HeadError::Malformed),
             Err(httparse::Error::TooManyHeaders) => return Err(HeadError::TooManyFields),
@@ -101,7 +101,7 @@ impl<'a> RequestHead<'a> {
                 Err(_) if is_only_logged(header.name) => continue,
                 Err(_) => return Err(HeadError::Malformed),
             };
-            // The parser has removed the white space around it.
+            // The parser has removed the surrounding white space.
             fields.push(Field { name: header.name, value });
         }
         let framing = framing(&fields, minor)?;
@@ -115,14 +115,14 @@ impl<'a> RequestHead<'a> {
     }
 }
 
-/// The bytes as a part of the text that they were taken from; `None` if they are not in it.
+/// The bytes as a slice of the string that they were taken from; `None` if they are not part of it.
 fn part_of<'a>(text: &'a str, bytes: &[u8]) -> Option<&'a str> {
     let start = bytes.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
     text.get(start..start.checked_add(bytes.len())?)
 }
 
-/// Can the field be ignored? HTTP allows bytes of any charset in it: an unreadable value counts as absent and is no
-/// reason to reject the request.
+/// Can an unreadable field be ignored? HTTP allows bytes of any charset in it, so an unreadable value counts as
+/// absent and is no reason to reject the request.
 fn is_only_logged(name: &str) -> bool {
     ["user-agent", "referer", "x-ms-client-request-id"].iter().any(|known| name.eq_ignore_ascii_case(known))
 }
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(parse(&head).map(|(framing, _)| framing), expected, "{fields}");
     }
 
-    /// Anything that two servers in a row could read differently is rejected.
+    /// A head that two servers in a row could interpret differently is rejected.
     #[test]
     fn ambiguous_framing_is_rejected() {
         check("", Ok(Framing::Length(0)));

@@ -1,7 +1,7 @@
 //! Waiting without a cost per request: for the next request, and for work that rarely has to wait.
 //!
-//! A connection waits as often as it serves a request. A new timer, and a new entry among those who wait for the stop
-//! signal, would each take a shared lock twice per request. So a connection registers both once, and keeps them.
+//! A connection waits as often as it serves a request. A new timer and a new registration for the stop signal
+//! would each take a shared lock twice per request. So a connection registers both once, and keeps them.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker, ready};
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
-/// Why a wait has ended without its event.
+/// The reason why a wait ended without its event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interruption {
     /// The server stops.
@@ -22,24 +22,24 @@ pub enum Interruption {
 
 /// The timer and the stop signal of a connection.
 pub struct Idle {
-    /// Shows cheaply that nothing has changed.
+    /// Detects cheaply that the server has not been stopped.
     stop: watch::Receiver<bool>,
     /// Completes when the server stops.
     stopping: Pin<Box<dyn Future<Output = ()> + Send>>,
     has_stopped: bool,
-    /// Set for the deadline of an earlier wait, if that is sooner. When it fires too early, it is set again.
+    /// It may still be set for the deadline of an earlier wait. If it fires too early, it is set again.
     timer: Pin<Box<Sleep>>,
     /// The task that both wake.
     waker: Waker,
 }
 
 impl Idle {
-    /// A connection that waits until `deadline` first.
+    /// The state of a connection whose first wait ends at `deadline`.
     pub fn new(stop: &watch::Receiver<bool>, deadline: Instant) -> Self {
         let (mut stop, mut own) = (stop.clone(), stop.clone());
         let has_stopped = *stop.borrow_and_update();
         let stopping = Box::pin(async move {
-            // Without its sender, the server is stopping too.
+            // If the sender is gone, the server is stopping too.
             let _ = own.wait_for(|stop| *stop).await;
         });
         let timer = Box::pin(sleep_until(deadline));
@@ -51,7 +51,7 @@ impl Idle {
         self.has_stopped || !matches!(self.stop.has_changed(), Ok(false)) && *self.stop.borrow()
     }
 
-    /// Waits until `deadline`, and unless `is_busy` for the stop signal.
+    /// Waits until `deadline`, or until the stop signal unless `is_busy`.
     pub fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -95,7 +95,7 @@ impl Idle {
     }
 }
 
-/// Completes `work`, or fails at a deadline. There is a timer only if the work has to wait.
+/// Completes `work`, or fails at a deadline. The timer is used only if the work has to wait.
 pub async fn within<T>(
     deadline: impl FnOnce() -> Instant,
     work: impl Future<Output = io::Result<T>>,
@@ -140,7 +140,7 @@ mod tests {
             let first = wait(&mut idle, 60, false).await;
             (first, wait(&mut idle, 7, true).await, wait(&mut idle, 7, false).await, idle.is_stopping())
         });
-        // It waits now. The clock moves only when every task does.
+        // The work is waiting now. The clock moves only when every task waits.
         tokio::task::yield_now().await;
         stop.send(true).unwrap();
         let (first, busy, again, is_stopping) = task.await.unwrap();

@@ -1,4 +1,4 @@
-//! HTTP/1.1 as far as the service needs it: read requests, write responses, keep hostile clients in bounds.
+//! The part of HTTP/1.1 that the services need: read requests, write responses, keep hostile clients in bounds.
 //!
 //! Our own small loop on `httparse` rather than hyper: header names must go out in the documented letter case (old
 //! .NET clients lose their continuation otherwise), head and body must leave in one system call, and a rejection must

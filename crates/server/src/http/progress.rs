@@ -1,7 +1,7 @@
 //! Deadlines by progress: a transfer must move a minimum number of bytes in every window of time.
 //!
-//! A deadline for a whole body would cut off honest clients with large bodies; a deadline for each read would let a
-//! client trickle one byte at a time forever.
+//! A deadline for a whole body would disconnect honest clients with large bodies; a deadline for each read
+//! would let a client trickle one byte at a time forever.
 
 use std::time::Duration;
 
@@ -19,17 +19,17 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// A transfer that starts now.
+    /// The deadline of a transfer that starts now.
     pub fn new(window: Duration) -> Self {
         Self { window, end: Instant::now() + window, moved: 0 }
     }
 
-    /// When the transfer fails unless enough bytes have moved by then.
+    /// The time at which the transfer fails unless enough bytes have moved by then.
     pub fn end(&self) -> Instant {
         self.end
     }
 
-    /// Records progress; a window that has seen enough of it ends, and the next one begins.
+    /// Records progress. A window with enough progress ends, and the next one begins.
     pub fn advance(&mut self, bytes: usize) {
         self.moved += bytes as u64;
         if self.moved >= PROGRESS_BYTES_MIN {
@@ -37,7 +37,7 @@ impl Deadline {
         }
     }
 
-    /// Starts a new window: the client did not use the time until now.
+    /// Starts a new window: the time until now was not used by the client.
     pub fn restart(&mut self) {
         *self = Self::new(self.window);
     }

@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 /// Bytes read at a time when a request begins.
 const READ_AHEAD_BYTES: usize = 8 * 1024;
 
-/// Appends the bytes that have arrived to `input`. They go through a buffer on the stack, so that an idle connection
-/// keeps no buffer of this size.
+/// Appends the bytes that have arrived to `input`. They pass through a buffer on the stack, so that an idle
+/// connection holds no buffer of this size.
 pub fn poll_read_ahead<S: AsyncRead + Unpin>(
     stream: &mut S,
     input: &mut BytesMut,

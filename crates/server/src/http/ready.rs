@@ -1,4 +1,4 @@
-//! A request body that is in memory already: for callers without a socket.
+//! A request body that is already in memory, for callers without a socket.
 
 use bytes::Bytes;
 use lazuli_model::error::Origin;
@@ -6,7 +6,7 @@ use lazuli_model::{ErrorCode, Failure};
 
 use super::handler::{Body, Reading};
 
-/// A request body that is in memory already.
+/// A request body that is already in memory.
 pub struct ReadyBody(pub Bytes);
 
 impl Body for ReadyBody {

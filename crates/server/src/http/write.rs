@@ -9,7 +9,7 @@ use memchr::memchr2;
 /// With a usual head, the copied bytes fit into the buffer that an idle connection keeps.
 pub const BODY_BYTES_COPIED_MAX: usize = 2 * 1024;
 
-/// Length that few heads exceed.
+/// Length that most heads do not exceed.
 const HEAD_BYTES_USUAL: usize = 1024;
 
 /// The state of the connection that the headers announce.
@@ -17,7 +17,8 @@ const HEAD_BYTES_USUAL: usize = 1024;
 pub struct Ending {
     /// The connection is closed after this response.
     pub close: bool,
-    /// It stays open, and the response says so: without the header, HTTP/1.0 assumes that it closes.
+    /// The connection stays open, and the response says so: without the header, an HTTP/1.0 client assumes that
+    /// it closes.
     pub says_keep_alive: bool,
     /// The response to HEAD: the body is not sent.
     pub without_body: bool,
@@ -33,12 +34,12 @@ pub fn head(out: &mut Vec<u8>, response: &Response, ending: Ending) {
     out.extend_from_slice(b"\r\n");
     for (name, value) in &response.fields {
         match value {
-            // A constant is one line.
+            // A constant never contains a line break.
             Cow::Borrowed(value) => field(out, name, value.as_bytes()),
             Cow::Owned(value) => field(out, name, &one_line(value)),
         }
     }
-    // A 304 has no body, and no length that a client could take for one.
+    // A 304 has no body, and no length that a client could mistake for that of a body.
     if response.status != 304 {
         let length = response.content_length.unwrap_or(response.body.len() as u64);
         field(out, "Content-Length", itoa::Buffer::new().format(length).as_bytes());
@@ -51,7 +52,7 @@ pub fn head(out: &mut Vec<u8>, response: &Response, ending: Ending) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Bytes of the body that a response to this method has, streamed or not.
+/// Length of the body of a response to this method, streamed or not.
 pub fn body_bytes(method: &str, response: &Response) -> u64 {
     let is_empty = method == "HEAD" || response.status == 304;
     if is_empty { 0 } else { response.content_length.unwrap_or(response.body.len() as u64) }
@@ -64,7 +65,7 @@ fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// A value never starts a line of its own, wherever it comes from.
+/// A value must never start a new line, wherever it comes from.
 fn one_line(value: &str) -> Cow<'_, [u8]> {
     if memchr2(b'\r', b'\n', value.as_bytes()).is_none() {
         return value.as_bytes().into();

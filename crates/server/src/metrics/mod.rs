@@ -1,8 +1,9 @@
 //! Counters of requests, and their text for Prometheus.
 //!
-//! A registry of our own rather than a library's: all counters are known at compile time, so a request finds its
-//! counters by index, without a name, a lock or memory to allocate. It costs a few additions on the processor's own
-//! counters, and one clock reading; they are added up when they are read.
+//! A registry of our own rather than a library's: all counters are known at compile time, so a request finds
+//! its counters by index, without looking up a name, locking or allocating. A request costs a few additions to
+//! the counters of its processor and one clock reading; the processors' counters are added up when they are
+//! read.
 //!
 //! Every family has a bounded number of series, however many tables, partitions and clients there are.
 
@@ -30,30 +31,30 @@ pub use slow::{SlowQueries, SlowQuery};
 pub use text::CONTENT_TYPE;
 pub use traffic::{Counted, Traffic};
 
-/// The hottest partitions are those of the last one to two periods.
+/// The reported hottest partitions are those of the last one to two periods of this length.
 pub const HEAT_PERIOD: Duration = Duration::from_secs(60);
-/// QY-22: a table scan that reads at least this many rows is worth a warning,
+/// QY-22: the log warns about a table scan that reads at least this many rows, ...
 const WARN_ROWS_READ_MIN: u64 = 10_000;
-/// if it reads at least this many rows for each that it returns;
+/// ... and at least this many rows for each row that it returns, ...
 const WARN_ROWS_PER_RESULT_MIN: u64 = 100;
-/// but at most one warning per this interval.
+/// ... but at most once per this interval.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
 const KINDS: usize = OperationKind::ALL.len();
-/// The first is for requests that did not fail.
+/// The first entry counts requests that did not fail.
 const CODES: usize = 1 + ErrorCode::ALL.len();
 const CLASSES: usize = Class::ALL.len();
 
-/// The limit for which a request was rejected.
+/// The limit that a rejected request exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceeded {
-    /// Its account is beyond its rate.
+    /// The account has exceeded its rate.
     Account,
     /// Its partition is.
     Partition,
     /// The server has reached a limit.
     Load,
-    /// Too many requests of its address have failed to authenticate.
+    /// Too many requests from its address have failed to authenticate.
     Failures,
 }
 
@@ -75,18 +76,18 @@ impl Exceeded {
 pub struct CompletedRequest {
     /// The kind of operation.
     pub kind: OperationKind,
-    /// Why it failed, if it did.
+    /// The error, if it failed.
     pub error: Option<ErrorCode>,
     /// The cost of reading, if it reads entities.
     pub effort: Option<ReadCost>,
-    /// How many entities were found.
+    /// Number of entities found.
     pub rows_returned: usize,
     /// How long it took.
     pub time: Duration,
 }
 
-/// The counters of one processor. Those of an operation are allocated when it is first seen: a server sees few of all
-/// the operations and errors that there are.
+/// The counters of one processor. Those of an operation are allocated when it is first seen: a server uses few
+/// of all operations and errors.
 struct Requests {
     operations: [OnceLock<Box<OperationCounters>>; KINDS],
     queries: [Queries; CLASSES],
@@ -127,9 +128,9 @@ pub struct ServerMetrics {
     started: Stopwatch,
     /// Seconds since 1970.
     started_at: i64,
-    /// When this period of heat began and when the one before it did, in microseconds since the server started.
+    /// The start times of the current and the previous heat period, in microseconds since the server started.
     periods: [AtomicU64; 2],
-    /// The time of the last warning, in the same unit.
+    /// The time of the last warning, in microseconds since the server started.
     warned: AtomicU64,
     slow: SlowQueries,
 }
@@ -196,13 +197,13 @@ impl ServerMetrics {
         is_due && self.warned.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Notes that a period of heat begins.
+    /// Records the start of a heat period.
     fn turn(&self) {
         let before = self.periods[0].swap(self.micros(), Ordering::Relaxed);
         self.periods[1].store(before, Ordering::Relaxed);
     }
 
-    /// The total length of the periods that the hottest partitions refer to.
+    /// The time span that the list of hottest partitions covers.
     fn heat_time(&self) -> Duration {
         Duration::from_micros(self.micros().saturating_sub(self.periods[1].load(Ordering::Relaxed)))
     }
@@ -217,7 +218,7 @@ fn micros_of(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Begins a new period of heat regularly until `stop` becomes true.
+/// Starts a new heat period at regular intervals until `stop` becomes true.
 pub async fn keep_turning(state: Arc<State>, mut stop: watch::Receiver<bool>) {
     while tokio::time::timeout(HEAT_PERIOD, stop.wait_for(|stop| *stop)).await.is_err() {
         state.service().usage().turn();

@@ -15,17 +15,20 @@ use super::{Exceeded, ServerMetrics, process};
 use crate::memory::{self, AllocatedBytes};
 use crate::state::State;
 
-/// The label for tables, partitions and queues that are not listed separately.
+/// The label for tables, partitions and queues that are not listed individually.
 const OTHER: &str = "other";
 
-/// The reader of the metrics. PartitionKeys are data, and names of tables and queues belong to their account.
+/// The reader of the metrics, which decides what is shown: PartitionKeys are user data, and names of tables and
+/// queues belong to their account.
 #[derive(Clone, Copy)]
 pub enum View<'a> {
     /// An operator: everything.
     Operator,
-    /// Everybody on this machine: partitions are listed separately, but their keys are disguised with this key.
+    /// Everybody on this machine: partitions are listed individually, but their keys are hashed with this
+    /// secret.
     Disguised(&'a AccountKey),
-    /// The holder of a key of this account: its own tables, partitions and queues, and the counters of the whole server.
+    /// The holder of a key of this account, who sees its tables, partitions and queues, and the counters of the
+    /// whole server.
     Account(&'a str),
 }
 
@@ -38,7 +41,7 @@ impl View<'_> {
     }
 }
 
-/// Writes everything that is counted and that the reader may see.
+/// Writes all metrics that the reader may see.
 pub async fn render(state: &State, view: View<'_>) -> String {
     let metrics = state.metrics();
     let usage = state.service().usage();
@@ -74,7 +77,7 @@ pub async fn render(state: &State, view: View<'_>) -> String {
         text.gauge("lazuli_allocated_peak_bytes", "The most memory that was allocated at a time.")
             .sample(&[], peak);
     }
-    // Through the health check, which has a timeout, so that a stalled engine does not delay the other metrics.
+    // The health check has a timeout, so a stalled engine does not delay the other metrics.
     render_engine(&mut text, state.health.check().await.into_status());
     process::render(&mut text, metrics.started_at);
     text.finish()

@@ -13,15 +13,15 @@ use super::CompletedRequest;
 
 /// Queries that are remembered.
 const QUERIES_MAX: usize = 64;
-/// Bytes of a path or of the query options that are remembered.
+/// Maximum bytes stored of a path or of the query options.
 const TEXT_BYTES_MAX: usize = 512;
 /// A query that takes this long is slow.
 const SLOW_TIME_MIN: Duration = Duration::from_millis(100);
-/// A query that reads at least this many rows,
+/// A query that reads at least this many rows, ...
 const ROWS_READ_MIN: u64 = 1000;
-/// and this many for each row that it returns, is wasteful.
+/// ... and at least this many rows for each row that it returns, is wasteful.
 const ROWS_PER_RESULT_MIN: u64 = 100;
-/// The query options that are remembered. Others may carry a signature.
+/// The query options that are stored. Others may contain a signature.
 const OPTIONS: [&str; 3] = ["$filter", "$select", "$top"];
 
 /// A query that was slow, or read many rows to return few.
@@ -48,14 +48,14 @@ pub struct SlowQuery {
 pub struct SlowQueries(Mutex<VecDeque<SlowQuery>>);
 
 impl SlowQueries {
-    /// Should the request be remembered? Cheap, because this runs for every request.
+    /// Should the query be stored? This runs for every request, so it must be cheap.
     pub fn wants(&self, completed: &CompletedRequest) -> bool {
         let Some(effort) = completed.effort else { return false };
         let wasteful = (completed.rows_returned as u64).saturating_mul(ROWS_PER_RESULT_MIN);
         completed.time >= SLOW_TIME_MIN || effort.rows_read >= ROWS_READ_MIN.max(wasteful)
     }
 
-    /// Remembers a query, and forgets the oldest if there are too many.
+    /// Stores a query, and drops the oldest one if there are too many.
     pub fn note(&self, home: &str, target: &str, at: DateTime, completed: &CompletedRequest) {
         let Some(effort) = completed.effort else { return };
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -77,7 +77,7 @@ impl SlowQueries {
         queries.push_back(slow);
     }
 
-    /// The remembered queries of an account, the latest first.
+    /// The stored queries of an account, the latest first.
     pub fn of(&self, home: &str) -> Vec<SlowQuery> {
         self.locked().iter().rev().filter(|query| query.home == home).cloned().collect()
     }

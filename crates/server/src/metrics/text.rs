@@ -1,7 +1,7 @@
 //! The text format of Prometheus, version 0.0.4.
 //!
-//! Families are written one after the other, each with its samples behind it; no two samples of a family have the same
-//! labels.
+//! Families are written one after the other, each followed by its samples; no two samples of a family have the
+//! same labels.
 
 use std::fmt::{Display, Write as _};
 
@@ -47,7 +47,7 @@ impl Text {
         };
     }
 
-    /// A sample of the family that was begun last.
+    /// A sample of the current family.
     pub fn sample(&mut self, labels: &Labels<'_>, value: impl Display) -> &mut Self {
         self.line("", labels, None, value)
     }

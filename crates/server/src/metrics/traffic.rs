@@ -25,7 +25,7 @@ struct Bytes {
 }
 
 impl Traffic {
-    /// Counts a connection that was rejected because of the limit.
+    /// Counts a connection that was rejected because of the connection limit.
     pub fn rejected(&self) {
         self.rejected.fetch_add(1, Ordering::Relaxed);
     }

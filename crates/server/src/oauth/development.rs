@@ -1,4 +1,5 @@
-//! Tokens for development and tests: an issuer whose private key is public, as the key of the development account is.
+//! Tokens for development and tests: an issuer whose private key is public, like the key of the development
+//! account.
 //!
 //! A server accepts them only if configured to (`--oauth dev`). They have the issuer and the audience that Azurite's
 //! `--oauth basic` accepts, so they work there too.
@@ -18,7 +19,7 @@ pub const TENANT: &str = "00000000-0000-0000-0000-000000000000";
 pub const ISSUER: &str = "https://sts.windows.net/00000000-0000-0000-0000-000000000000/";
 /// Their audience.
 pub const AUDIENCE: &str = "https://storage.azure.com";
-/// The private key, which is no secret: PKCS#8, P-256.
+/// The private key, which is not secret: PKCS#8, P-256.
 const KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgjRKdDwGlBM78DNLMnleN7OA6rhW1rx+D9qDziYS1DQahRANCAAQmSTx2so82IHEaCNxDqAhs2Ya25c7XO07Mz6FC2vuIvaLHtxFV0W064jxjJE7BJk7105tEpZbg2KNooD0+3cL1";
 const KEY_ID: &str = "lazuli-development";
 /// Bytes of a coordinate of the public key.
@@ -68,7 +69,7 @@ mod tests {
         json!({ "iss": ISSUER, "aud": AUDIENCE, "iat": NOW, "nbf": NOW, "exp": NOW + 60, "roles": ["Storage Queue Data Reader"] })
     }
 
-    /// Development tokens are accepted where enabled, and pass the check of claims.
+    /// Development tokens are accepted where they are enabled, and pass the claims check.
     #[tokio::test]
     async fn development_tokens_are_accepted() {
         let token = token(&claims()).unwrap();

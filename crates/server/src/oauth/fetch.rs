@@ -1,4 +1,4 @@
-//! Gets one small document from a URL: over https, or over http from this machine.
+//! Fetches one small document from a URL: over https, or over http from this machine.
 //!
 //! No redirects, no keep-alive, and bounds on the bytes read and on the time.
 
@@ -68,8 +68,8 @@ async fn exchange(
     stream.write_all(request.as_bytes()).await?;
     stream.flush().await?;
     let mut input = Vec::new();
-    // One byte more than allowed shows that there is more. Some servers close without ending TLS, so an error may be
-    // the end.
+    // Reading one byte more than allowed detects a longer document. Some servers close without ending TLS, so
+    // an error may be the end.
     let mut rest = stream.take((HEAD_BYTES_MAX + bytes_max + 1) as u64);
     while let Ok(1..) = rest.read_buf(&mut input).await {
         if let Some(body) = body_of(&input, bytes_max, false)? {

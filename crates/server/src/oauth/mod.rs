@@ -1,8 +1,8 @@
 //! Bearer tokens of a configured issuer: its keys, kept up to date, and the challenge for clients without a valid token.
 //!
-//! Anyone can send a token that names an unknown key. Such a token makes the server look for new keys, but not more
-//! often than [`REFETCH_EVERY`], and one request at a time. A key that the issuer no longer publishes is good for one
-//! period more at most: see [`keep_fresh`].
+//! Anyone can send a token that names an unknown key. Such a token makes the server fetch new keys, but at most
+//! once per [`REFETCH_EVERY`], and one request at a time. A key that the issuer no longer publishes remains
+//! valid for at most one more period: see [`keep_fresh`].
 
 pub mod development;
 mod fetch;
@@ -25,23 +25,23 @@ use crate::entropy;
 use crate::tls::regular;
 pub use fetch::Url;
 
-/// Minimum time between two searches for new keys, whatever tokens arrive.
+/// Minimum time between two fetches of new keys, regardless of the tokens that arrive.
 const REFETCH_EVERY: Duration = Duration::from_secs(30);
-/// How often the keys that an issuer publishes are read again, by default.
+/// Default interval for fetching the keys that an issuer publishes.
 pub const PERIOD: Duration = Duration::from_secs(60 * 60);
 /// Maximum size of a key set, which normally takes kilobytes.
 const JWKS_BYTES_MAX: usize = 256 * 1024;
 
-/// Where the issuer's keys are: a JSON Web Key Set.
+/// The source of the issuer's keys, a JSON Web Key Set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Jwks {
     /// In a file.
     File(PathBuf),
-    /// Where the issuer publishes them.
+    /// The URL at which the issuer publishes them.
     Url(Url),
     /// The key that [`development::token`] signs with.
     Development,
-    /// Nowhere: tokens are accepted by their claims, without checking their signatures.
+    /// No keys: tokens are accepted by their claims, without checking their signatures.
     Unchecked,
 }
 
@@ -69,19 +69,19 @@ impl fmt::Display for Jwks {
 pub struct OauthSettings {
     /// The claims of a valid token.
     pub policy: Policy,
-    /// Where the issuer's keys are.
+    /// The source of the issuer's keys.
     pub jwks: Jwks,
-    /// URL in the challenge where clients get tokens; derived from the issuer by default.
+    /// URL of the challenge, where clients get tokens; derived from the issuer by default.
     pub authorization_uri: Option<String>,
     /// Accept tokens over plain HTTP, where others can read them.
     pub allow_http: bool,
-    /// How often keys from a URL are read again, at the latest.
+    /// Maximum interval for fetching keys from a URL.
     pub period: Duration,
 }
 
 impl OauthSettings {
-    /// Accepts tokens that [`development::token`] makes, also over plain HTTP: anyone can make one, so none is a
-    /// secret.
+    /// Accepts tokens that [`development::token`] makes, also over plain HTTP: anyone can make such a token, so
+    /// none is secret.
     pub fn development() -> Self {
         Self { jwks: Jwks::Development, allow_http: true, ..Self::basic() }
     }
@@ -102,12 +102,12 @@ impl OauthSettings {
     }
 }
 
-/// The keeper of an issuer's keys.
+/// Loads and holds the keys of an issuer.
 pub struct Oauth {
     settings: OauthSettings,
     challenge: String,
     keys: RwLock<Arc<KeySet>>,
-    /// When keys were last looked for because of a token. Held while they are looked for at all.
+    /// The time of the last fetch that was caused by a token. The lock is held during such a fetch.
     looked: Mutex<Option<Stopwatch>>,
 }
 
@@ -225,7 +225,8 @@ pub async fn keep_fresh(oauth: Arc<Oauth>, mut stopped: watch::Receiver<bool>) {
     }
 }
 
-/// A random time slightly shorter than a period, so that servers that were started together do not fetch together.
+/// A random time slightly shorter than a period, so that servers that were started together do not fetch at the
+/// same time.
 fn pause(period: Duration) -> Duration {
     let [chance] = entropy::random::<1>().unwrap_or_default();
     period - period * u32::from(chance) / 1024
@@ -249,8 +250,8 @@ fn read_small(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// SDKs split it at spaces, and take the tenant from the path of the first address and the scope from the second: its
-/// form is that of Azure.
+/// The format is that of Azure: SDKs split it at spaces, and take the tenant from the path of the first URL and
+/// the scope from the second.
 fn challenge(settings: &OauthSettings) -> String {
     let issuer = settings.policy.issuer.trim_end_matches('/');
     let authority = issuer.strip_suffix("/v2.0").unwrap_or(issuer);

@@ -22,7 +22,7 @@ impl AllowedHost {
     /// May this URL be requested?
     pub(crate) fn covers(&self, url: &OutboundUrl) -> bool {
         let is_host = match self.host.starts_with('.') {
-            // An address is not a name, even if it ends like one.
+            // An IP address is not a name, even if it ends like one.
             true => url.host.ends_with(&self.host) && url.host.parse::<std::net::IpAddr>().is_err(),
             false => url.host == self.host,
         };

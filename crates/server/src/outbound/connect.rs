@@ -1,4 +1,5 @@
-//! From a URL to a connection: resolve, check the addresses, connect to one of them, TLS.
+//! Connects to the host of a URL: resolves the name, checks the addresses, connects to one of them, and starts
+//! TLS.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -14,9 +15,9 @@ use tokio_rustls::TlsConnector;
 
 use super::url::{OutboundUrl, names_loopback};
 
-/// Addresses of one name that are tried.
+/// Maximum number of addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 8;
-/// Longest wait for one address.
+/// Maximum time to connect to one address.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// A connection, with or without TLS.
@@ -35,8 +36,8 @@ pub async fn resolve(url: &OutboundUrl) -> io::Result<Vec<SocketAddr>> {
     Ok(found.filter(|address| may_reach(&url.host, address.ip())).take(ADDRESSES_MAX).collect())
 }
 
-/// May this name resolve to this address? The operator allows a name for a host on the network; its owner must not turn
-/// it into this machine, or into addresses such as those where clouds serve their credentials.
+/// May this name resolve to this address? The operator allows a name as a host on the network; the owner of the
+/// name must not redirect it to this machine, or to addresses at which clouds serve credentials.
 fn may_reach(name: &str, address: IpAddr) -> bool {
     let address = address.to_canonical();
     if names_loopback(name) {
@@ -49,7 +50,7 @@ fn may_reach(name: &str, address: IpAddr) -> bool {
     !(address.is_loopback() || address.is_unspecified() || address.is_multicast() || is_link_local)
 }
 
-/// Connects to one of the addresses, and begins TLS if there is a configuration for it.
+/// Connects to one of the addresses, and starts TLS if it is configured.
 pub async fn connect(
     url: &OutboundUrl,
     addresses: &[SocketAddr],
@@ -70,7 +71,7 @@ pub async fn connect(
     Err(last)
 }
 
-/// Trusted are the root certificates of the machine, or those of `SSL_CERT_FILE` where that is set.
+/// Trusts the root certificates of the machine, or those of `SSL_CERT_FILE` if that is set.
 pub async fn tls_config() -> io::Result<Arc<ClientConfig>> {
     tokio::task::spawn_blocking(load).await.map_err(io::Error::other)?
 }

@@ -1,4 +1,4 @@
-//! One request and its response, on a connection that serves no other.
+//! One request and its response, on a connection of its own.
 
 use std::io;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const READ_BYTES: usize = 16 * 1024;
 pub struct OutboundRequest {
     /// The HTTP verb; GET if it is empty.
     pub method: &'static str,
-    /// Header fields besides those that every request has. Values must not contain line breaks.
+    /// Additional header fields. Values must not contain line breaks.
     pub fields: Vec<(&'static str, String)>,
     /// The body.
     pub body: Bytes,
@@ -163,7 +163,7 @@ impl OutboundResponse {
         if self.left == 0 {
             return Ok(None);
         }
-        // The time since the last piece was this server's.
+        // The time since the last piece was used by this server.
         self.deadline.restart();
         let max = CHUNK_BYTES.min(usize::try_from(self.left).unwrap_or(usize::MAX));
         while self.input.len() < max {
@@ -180,7 +180,7 @@ impl OutboundResponse {
         Ok(Some(piece))
     }
 
-    /// The whole of a small body of known length.
+    /// The whole body, if it is small and has a known length.
     pub async fn whole(&mut self, bytes_max: usize) -> io::Result<Vec<u8>> {
         if self.length.is_none_or(|length| length > bytes_max as u64) {
             return Err(invalid("the response is too large, or does not announce its length"));

@@ -2,9 +2,10 @@
 //!
 //! What must stay true:
 //! - Only http and https, without user information in the URL. Redirects are responses like any other.
-//! - A name is resolved once per request. The addresses are checked, and the connection goes to one of them, so a name that
-//!   changes its address in between reaches nothing that was not checked.
-//! - The number of requests, the head of a response, the time until it is there and the pace of its body have bounds.
+//! - A name is resolved once per request. The addresses are checked, and the connection goes to one of them, so
+//!   a name whose address changes in between cannot lead to an unchecked address.
+//! - There are bounds on the number of requests, the size of a response head, the time until it arrives, and
+//!   the minimum rate of its body.
 
 mod allow;
 mod connect;
@@ -29,7 +30,7 @@ const REQUESTS_MAX: usize = 64;
 /// Timeout from resolving the name to the head of the response.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Why there is no response.
+/// The reason why there is no response.
 #[derive(Debug)]
 pub(crate) enum Problem {
     /// The operator does not allow this host or its address.

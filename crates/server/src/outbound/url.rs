@@ -1,4 +1,4 @@
-//! An absolute URL, as far as the server requests any.
+//! An absolute URL that the server can request.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -9,9 +9,9 @@ use std::str::FromStr;
 pub struct OutboundUrl {
     /// Does it start with `https`?
     pub is_https: bool,
-    /// The host in lower case; an IPv6 address stands without brackets.
+    /// The host in lower case; an IPv6 address has no brackets.
     pub host: String,
-    /// The port, also where the URL names none.
+    /// The port, even if the URL does not name one.
     pub port: u16,
     /// Path and query, as on the request line.
     pub target: String,
@@ -53,7 +53,7 @@ impl OutboundUrl {
         format!("{host}:{}", self.port)
     }
 
-    /// The value of `Host`: without the default port.
+    /// The value of `Host`, without the default port.
     pub fn host_field(&self) -> String {
         let authority = self.authority();
         match authority.rsplit_once(':') {
@@ -80,7 +80,7 @@ impl fmt::Debug for OutboundUrl {
     }
 }
 
-/// Is it a name that means this machine by definition?
+/// Is it a name that always stands for this machine?
 pub fn names_loopback(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }

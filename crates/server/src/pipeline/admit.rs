@@ -40,7 +40,7 @@ impl State {
         Ok(address)
     }
 
-    /// The properties of the service that is addressed: those of a new account if they cannot be read.
+    /// The properties of the addressed service, or the defaults if they cannot be read.
     pub(crate) async fn properties(&self, service: Service, account: &str) -> Arc<ServiceProperties> {
         let Some(home) = self.directory.home(account) else { return Arc::default() };
         match self.service.properties(service, &home).await {
@@ -52,7 +52,8 @@ impl State {
         }
     }
 
-    /// Version and signature: who sent the request. A header that signs takes precedence over a signature in the query.
+    /// Determines the version and the sender of the request. A signature in the `Authorization` header takes
+    /// precedence over one in the query.
     pub(crate) async fn admit(
         &self,
         service: Service,
@@ -114,7 +115,7 @@ impl State {
             Some((first, rest)) => (first, rest.is_empty()),
             None => (path, true),
         };
-        // A lone segment is a container if the query says so, else a blob of the root container.
+        // A single segment is a container if the query says so, else a blob of the root container.
         let is_container = !is_lone || arrival.address.query.get("restype").is_some();
         let Ok(container) = ContainerName::new(if is_container { first } else { "$root" }) else {
             return Ok(None);
@@ -132,8 +133,8 @@ impl State {
         }))
     }
 
-    /// The rights of a bearer token. As on Azure, a token is rejected over plain HTTP, and in versions before bearer tokens
-    /// existed; the challenge was added in an even later version.
+    /// The rights of a bearer token. As on Azure, a token is rejected over plain HTTP, and in versions before
+    /// bearer tokens existed; the challenge was added in a later version.
     pub(crate) async fn admit_bearer(
         &self,
         service: Service,
@@ -184,8 +185,8 @@ impl State {
         response
     }
 
-    /// The account, if it accepts this kind of access. Its keys and its home are read together: read one after the
-    /// other, they could be those of two accounts of the same name.
+    /// The account, if it accepts this kind of access. Its keys and its home are read together: otherwise they
+    /// could belong to two successive accounts of the same name.
     pub(crate) fn entry(&self, arrival: &Arrival<'_>) -> Result<Arc<ServedAccount>, Failure> {
         let Arrival { head, address, peer } = arrival;
         let entry =

@@ -21,7 +21,7 @@ impl State {
         work: impl Future<Output = lazuli_service::Result<T>>,
     ) -> Result<T, Failure> {
         let mut work = pin!(work);
-        // Most reads are done at once, and need no timer.
+        // Most reads complete immediately and need no timer.
         let first = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
         let done = match first {
             Poll::Ready(done) => Ok(done),

@@ -8,7 +8,7 @@ use lazuli_protocol::{ApiVersion, Head, error, table};
 
 /// Longest `x-ms-client-request-id` that is echoed.
 const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
-/// The `Server` header of requests that never reached the service.
+/// The `Server` header of responses to requests that did not reach the service.
 const SERVER_FRONT_END: &str = "Microsoft-HTTPAPI/2.0";
 
 /// The response to a request that fails before its operation is known.
@@ -30,7 +30,7 @@ pub fn finish(service: Service, mut response: Response, context: &Context, head:
         false if is_old => service.server_header_2009(),
         false => service.server_header(),
     };
-    // The parts of a batch carry it, not the batch.
+    // The parts of a batch have it, not the batch itself.
     let names_data_service = is_old
         && service == Service::Table
         && !response.front_end
@@ -57,7 +57,7 @@ pub fn finish(service: Service, mut response: Response, context: &Context, head:
     response
 }
 
-/// An error of a HEAD request does not describe the body that it leaves out: clients would try to parse it.
+/// An error response to HEAD does not describe the omitted body, since clients would try to parse it.
 fn without_body(mut response: Response) -> Response {
     response.fields.retain(|(name, _)| name != "Content-Type");
     response.body = Default::default();

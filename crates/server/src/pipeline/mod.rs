@@ -47,11 +47,11 @@ use note::Note;
 /// The health of the server, on every port. No account, container or table can have this name.
 pub const HEALTH_PATH: &str = "/-/health";
 
-/// A request whose sender is not known yet.
+/// A request whose sender is not authenticated yet.
 pub(crate) struct Arrival<'a> {
     pub(crate) head: Head<'a>,
     pub(crate) address: Address<'a>,
-    /// The other end of the socket.
+    /// The address of the client.
     pub(crate) peer: Peer,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Request<'a> {
 pub struct Endpoint {
     state: Arc<State>,
     service: Service,
-    /// Serves the static websites of accounts, and nothing else.
+    /// Serves only the static websites of accounts.
     is_for_websites: bool,
 }
 
@@ -88,7 +88,7 @@ impl Endpoint {
         self.service
     }
 
-    /// The state that it shares with the other endpoints.
+    /// The state shared with the other endpoints.
     pub fn state(&self) -> &Arc<State> {
         &self.state
     }
@@ -184,7 +184,7 @@ impl Endpoint {
         let admitted = admitted.map_err(|failure| {
             let address = self.state.client_address(head, arrival.peer);
             let told = self.state.not_admitted(failure, address);
-            // Requests of an address beyond its rate cost no more than the response.
+            // Rejecting requests from an address beyond its rate costs nothing but the response.
             note.records &= told.code != ErrorCode::ServerBusy;
             told
         });
@@ -281,7 +281,7 @@ fn preflight_kind(service: Service) -> OperationKind {
     }
 }
 
-/// Adds the CORS headers that web pages of other origins need, by the rules of the account.
+/// Adds the CORS headers for web pages of other origins, according to the rules of the account.
 fn share(mut response: Response, head: &Head<'_>, properties: &ServiceProperties) -> Response {
     if head.method != "OPTIONS" {
         let fields = cors::fields(head, &properties.cors, &response);
@@ -291,7 +291,8 @@ fn share(mut response: Response, head: &Head<'_>, properties: &ServiceProperties
 }
 
 impl Endpoint {
-    /// For load balancers, which cannot sign: whether writes are accepted, and nothing else.
+    /// The health check for load balancers, which cannot sign requests. It reveals only whether writes are
+    /// accepted.
     async fn health(&self) -> Response {
         let readiness = self.state.health.check().await;
         let code = if readiness.reason().is_none() { 200 } else { 503 };

@@ -1,4 +1,5 @@
-//! Notes about a request while it is served: for the log, for the metrics, and for clients that ask.
+//! Facts collected about a request while it is served: for the log, for the metrics, and for clients that
+//! request an explanation.
 //!
 //! Reads no clock and allocates no memory unless the request asks to be explained.
 
@@ -16,22 +17,22 @@ use crate::metrics::CompletedRequest;
 /// The header that requests an explanation of the query plan.
 const EXPLAIN: &str = "x-lazuli-explain";
 
-/// Notes about a request while it is served.
+/// Facts collected about a request while it is served.
 #[derive(Default)]
 pub struct Note {
-    /// Its operation, as far as it is known.
+    /// Its operation, if known.
     pub kind: OperationKind,
     /// The cost of reading, if it reads entities.
     pub effort: Option<ReadCost>,
-    /// How many entities were found.
+    /// Number of entities found.
     pub rows_returned: usize,
-    /// The account wants it logged or measured.
+    /// The account has logs or metrics enabled.
     pub records: bool,
-    /// The identity in a verified bearer token, if the log contains it.
+    /// The identity in a verified bearer token, if the log format includes it.
     pub identity: Option<Box<Identity>>,
-    /// How much of a body was read.
+    /// Bytes of the body that were read.
     pub body_bytes: usize,
-    /// How long that took, if it is logged or measured.
+    /// Time to read the body, if the request is logged or measured.
     pub body_time: Duration,
     /// The client asked for an explanation.
     explains: bool,
@@ -39,13 +40,13 @@ pub struct Note {
 }
 
 impl Note {
-    /// A note about a request of which only the head is known.
+    /// The facts about a request of which only the head is known.
     pub fn new(head: &Head<'_>) -> Self {
         Self { explains: head.get(EXPLAIN).is_some_and(|value| value == "1"), ..Self::default() }
     }
 
-    /// Notes the operation of a request that was rejected before its operation was known. This parses the path again,
-    /// only to name the metric.
+    /// Records the operation of a request that was rejected before its operation was known. This parses the
+    /// path again, only to name the metric.
     pub fn name(&mut self, service: Service, head: &Head<'_>, address: &Address<'_>) {
         if self.kind == OperationKind::Unknown {
             self.kind = match service {
@@ -67,13 +68,13 @@ impl Note {
         }
     }
 
-    /// Notes the operation that is about to start.
+    /// Records the operation that is about to start.
     pub fn begin(&mut self, operation: &Operation) -> Option<Stopwatch> {
         self.kind = operation.kind();
         self.explains.then(Stopwatch::start)
     }
 
-    /// Notes how much was read. `watch` is what [`Note::begin`] gave.
+    /// Records the cost of reading. `watch` is the result of [`Note::begin`].
     pub fn observe(&mut self, outcome: Result<&Outcome, ErrorCode>, watch: Option<Stopwatch>) {
         let point = |rows_read| ReadCost {
             class: Class::Point,
@@ -98,7 +99,7 @@ impl Note {
         }
     }
 
-    /// Reads a body and notes its length.
+    /// Reads a body and records its length.
     pub async fn receive(
         &mut self,
         body: impl Future<Output = Result<Vec<u8>, Failure>>,
@@ -110,7 +111,7 @@ impl Note {
         received
     }
 
-    /// Encodes an outcome as a response and notes how long that takes.
+    /// Encodes an outcome as a response and records how long that takes.
     pub async fn encode<T>(&mut self, encode: impl Future<Output = T>) -> T {
         let watch = self.explains.then(Stopwatch::start);
         let encoded = encode.await;

@@ -81,14 +81,14 @@ pub(crate) fn names(entry: &str, host: &str) -> bool {
     }
 }
 
-/// Do the headers look like a browser's? No page can change these. Other programs that send `Origin` are served as Azure
-/// serves them.
+/// Do the headers indicate a browser? Pages cannot change these headers. Other programs that send `Origin` are
+/// served as Azure serves them.
 fn is_browser(head: &Head<'_>) -> bool {
     head.get("sec-fetch-site").is_some()
         || head.get("user-agent").is_some_and(|agent| agent.starts_with("Mozilla/"))
 }
 
-/// Is the name one that public DNS cannot resolve? Then no page of another site can have it.
+/// Is this a name that public DNS cannot resolve? If so, no page of another site can have it.
 pub(crate) fn is_local_name(host: &str) -> bool {
     let ends = [".localhost", ".internal", ".local", ".test"];
     is_address(host) || !host.contains('.') || ends.iter().any(|end| host.to_ascii_lowercase().ends_with(end))

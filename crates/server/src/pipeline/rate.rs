@@ -17,7 +17,7 @@ use crate::http::Claim;
 use crate::metrics::Exceeded;
 use crate::state::State;
 
-/// How long a request waits for a permit of its kind.
+/// Maximum time that a request waits for a permit of its kind.
 const PLACE_TIME_MAX: Duration = Duration::from_secs(1);
 /// The error message for an account beyond its rate, from 2017-04-17 on.
 const ACCOUNT_TEXT: &str = "Operations per second is over the account limit.";
@@ -38,8 +38,8 @@ impl State {
         Err(failure.found_in(Origin::FrontEnd))
     }
 
-    /// The failure for a client whose request was not admitted. An address that fails to authenticate too often gets
-    /// `ServerBusy`; requests that do authenticate are not affected.
+    /// The failure for a client whose request was not admitted. An address that fails to authenticate too often
+    /// gets `ServerBusy`; requests that authenticate successfully are not affected.
     pub(crate) fn not_admitted(&self, failure: Failure, address: IpAddr) -> Failure {
         if !is_unauthenticated(failure.code) || self.throttle.failure(address, self.watch.elapsed()) {
             return failure;
@@ -62,8 +62,8 @@ impl State {
         Err(ErrorCode::ServerBusy.into())
     }
 
-    /// Memory for a response while it is built: responses can be large, and clients are many. A request that gets none
-    /// soon is rejected.
+    /// Claims memory for a response while it is built: responses can be large, and there are many clients. The
+    /// request is rejected if the memory does not become available soon.
     pub(crate) async fn room_to_build(&self, bytes: usize) -> Result<Claim, Failure> {
         let claim = self.building.claim_within(bytes, PLACE_TIME_MAX).await;
         claim.ok_or_else(|| self.too_busy())

@@ -1,4 +1,5 @@
-//! The grant of a shared access signature: its signature first, then its terms, which may be in a stored policy.
+//! The grant of a shared access signature: checks its signature first, then its terms, which may be in a stored
+//! policy.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -33,7 +34,8 @@ impl State {
         let terms = token.terms(&policies)?;
         terms.check(caller)?;
         let permissions = terms.permissions.and(rights);
-        // Some operations need no permission in particular, but none is for a token that has none.
+        // Some operations need no particular permission, but a token without any permission allows none of
+        // them.
         if matches!(kind, Kind::UserDelegation(_)) && permissions.is_empty() {
             return Err(rejection(ErrorCode::AuthorizationPermissionMismatch));
         }
@@ -58,7 +60,7 @@ impl State {
         })
     }
 
-    /// The policies that a token may refer to, read only if it does.
+    /// The stored policies, read only if the token refers to one.
     async fn policies(
         &self,
         service: Service,
@@ -81,8 +83,8 @@ impl State {
     }
 }
 
-/// The table, queue or container that a service SAS is for, in lower case. Tables are named in the token, queues and
-/// containers in the path.
+/// The table, queue or container that a service SAS covers, in lower case. Tables are named in the token,
+/// queues and containers in the path.
 fn container(token: &Token, kind: Kind, address: &Address<'_>) -> Option<String> {
     match kind {
         Kind::Account => None,
@@ -101,8 +103,8 @@ fn container(token: &Token, kind: Kind, address: &Address<'_>) -> Option<String>
     }
 }
 
-/// The first segment of the path and the rest after it, decoded. A lone segment of the Blob service may be a blob of
-/// the root container.
+/// The first segment of the path and the rest after it, decoded. A single segment of the Blob service may be a
+/// blob of the root container.
 fn segments<'a>(address: &Address<'a>) -> (Option<Cow<'a, str>>, Option<Cow<'a, str>>) {
     let path = address.resource_path.strip_prefix('/').unwrap_or(address.resource_path);
     match path.split_once('/') {
@@ -116,7 +118,7 @@ fn directory(blob: &str, depth: usize) -> String {
     blob.split('/').take(depth).collect::<Vec<_>>().join("/")
 }
 
-/// The part of the table, queue or container that a service SAS is for.
+/// The part of the table, queue or container that a service SAS covers.
 fn part(service: Service, token: &Token, address: &Address<'_>) -> Result<SignedPart, Failure> {
     let failed = || rejection(ErrorCode::AuthenticationFailed);
     match service {
@@ -128,7 +130,7 @@ fn part(service: Service, token: &Token, address: &Address<'_>) -> Result<Signed
         Service::Blob => {
             let blob = || {
                 let (first, rest) = segments(address);
-                // As in the name that the request is for.
+                // Spelled like the name in the request.
                 rest.or(first).map(|name| name.replace('\\', "/")).ok_or_else(failed)
             };
             let named = |name: &str| address.query.get(name).map(Cow::into_owned);

@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// The clock is stopped while a page is encoded, so only a page that waits for a permit times out.
+    /// The clock is stopped while a page is encoded, so a page times out only if it has to wait for a permit.
     #[tokio::test(start_paused = true)]
     async fn large_pages_are_encoded_in_turn_and_small_ones_at_once() {
         let turns = Arc::new(Semaphore::new(1));

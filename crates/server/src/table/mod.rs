@@ -2,7 +2,7 @@
 //!
 //! A request with several faults is rejected for the first of them in this order:
 //!
-//! 1. the path names a table that the grant has nothing to do with: `AuthorizationFailure`
+//! 1. the path names a table that the grant does not cover: `AuthorizationFailure`
 //! 2. the path names no resource: the error of the path
 //! 3. permissions for the operation that the head names
 //! 4. format, headers and query options, `timeout` included
@@ -210,7 +210,8 @@ impl Work<'_> {
             .map_err(|corrupt| encode::unreadable(context, &corrupt))
     }
 
-    /// Executes an operation within its timeout. What `checked` says of its permissions is not checked again.
+    /// Executes an operation within its timeout. Permissions that `checked` has already verified are not
+    /// checked again.
     async fn execute(
         &self,
         checked: Option<AuthorizedHead<'_>>,
@@ -253,7 +254,7 @@ impl Work<'_> {
         Box::pin(self.state.detached(async move { service.execute_table_detached(detached).await })).await
     }
 
-    /// Reports a missing table before a fault in the body or the options.
+    /// Reports a missing table before any fault in the body or the options.
     async fn table_first(&self, table: Option<&TableName>, failure: Failure) -> Failure {
         let grant = &self.request.grant;
         let Some(table) = table.filter(|table| order::may_hide_missing_table(grant, table, &failure)) else {
@@ -270,8 +271,8 @@ impl Work<'_> {
         }
     }
 
-    /// Reads a required body: its client must announce its length or use chunks. The server may be configured to accept
-    /// more than the service does.
+    /// Reads a required body: its client must announce its length or use chunks. The server may be configured
+    /// to accept larger bodies than the service does.
     async fn read_body(&self, body: &mut dyn Body) -> Result<Vec<u8>, Failure> {
         let head: &Head<'_> = &self.request.head;
         if head.get("content-length").is_none() && head.get("transfer-encoding").is_none() {

@@ -1,11 +1,11 @@
-//! Which of several faults of a request is reported: the parts of the order that need the grant.
+//! Decides which of several faults of a request is reported: the parts of the order that depend on the grant.
 
 use lazuli_model::{ErrorCode, Failure, OperationKind, TableName};
 use lazuli_protocol::table::path::PathError;
 use lazuli_service::Grant;
 use lazuli_service::access::table::{AnnouncedOperation, authorize_announced, authorize_batch};
 
-/// Does the path name a table that the grant has nothing to do with, even one that cannot exist?
+/// Does the path name a table that the grant does not cover, even one that cannot exist?
 pub fn is_elsewhere(grant: &Grant, rejected: &PathError) -> bool {
     let bad_name =
         matches!(rejected.failure.code, ErrorCode::InvalidResourceName | ErrorCode::OutOfRangeInput);

@@ -27,11 +27,12 @@ pub const CERTIFICATE: &str = "server.pem";
 /// The key of the server.
 pub const KEY: &str = "server-key.pem";
 
-/// Years that an authority is valid.
+/// Number of years for which an authority is valid.
 const AUTHORITY_YEARS: i32 = 10;
-/// Years that a server certificate is valid. Some clients reject those that are valid for more than 825 days.
+/// Number of years for which a server certificate is valid. Some clients reject certificates that are valid for
+/// more than 825 days.
 const CERTIFICATE_YEARS: i32 = 2;
-/// Bytes of the public key in the name of the authority.
+/// Number of bytes of the public key in the name of the authority.
 const NAMED_BYTES: usize = 4;
 
 /// The paths of an authority and its latest server certificate.
@@ -93,7 +94,7 @@ fn authority_params(key: &KeyPair) -> io::Result<CertificateParams> {
     Ok(params)
 }
 
-/// Year, month and day. The last days of a month do not exist in every year, so the day is at most 28.
+/// Year, month and day. Not every month has the days after the 28th, so the day is at most 28.
 fn date(now: DateTime) -> (i32, u8, u8) {
     let text = now.iso_seconds();
     let mut parts = text.as_str().split(['-', 'T']);

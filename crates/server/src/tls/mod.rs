@@ -1,7 +1,7 @@
 //! TLS on the data ports: the certificate, its replacement while the server runs, and the handshake.
 //!
-//! A connection keeps the certificate that it began with; the next one gets whatever was read last. Files that cannot
-//! be used never replace a certificate that can.
+//! A connection keeps the certificate that it started with; new connections get the certificate that was loaded
+//! last. Unusable files never replace a usable certificate.
 
 pub mod authority;
 mod pfx;
@@ -21,19 +21,19 @@ use tokio_rustls::server::TlsStream;
 
 /// Maximum size of a file; a chain of certificates takes kilobytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// The only protocol that is spoken: a client that could use HTTP/2 must not.
+/// The only protocol offered: a client that could use HTTP/2 must not.
 const PROTOCOL: &[u8] = b"http/1.1";
 /// The first byte of every TLS connection: the type of a handshake record.
 pub const HANDSHAKE: u8 = 0x16;
 
-/// The paths of the certificate and its key: in two PEM files, or both in one PFX file.
+/// The paths of the certificate and its key: two PEM files, or one PFX file with both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
     /// The certificate, and the intermediate certificates.
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
-    /// The password of a PFX file (PKCS#12), which has both; `None` for PEM files.
+    /// The password of a PFX file (PKCS#12), which contains both; `None` for PEM files.
     pub password: Option<Password>,
 }
 
@@ -84,7 +84,7 @@ impl Tls {
         &self.files
     }
 
-    /// The handshake. It takes as long as the client takes: the caller has a deadline.
+    /// Performs the handshake. A slow client can delay it: the caller sets a deadline.
     pub async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let config = self.config.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
         TlsAcceptor::from(config).accept(stream).await
@@ -105,8 +105,8 @@ fn read(files: &Files) -> io::Result<ServerConfig> {
         .with_single_cert(chain, key)
         .map_err(|error| of_certificate(format!("cannot be used with {}: {error}", files.key.display())))?;
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
-    // Session tickets let returning clients skip the costly part of the handshake, and take no memory here in the
-    // meantime.
+    // Session tickets let returning clients skip the expensive part of the handshake, and use no memory on the
+    // server.
     config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(io::Error::other)?;
     Ok(config)
 }

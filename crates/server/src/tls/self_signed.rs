@@ -1,7 +1,8 @@
 //! A certificate for development, self-signed.
 //!
-//! It is made once and kept, so that clients that trust it need no change after a restart. It names this machine's
-//! loopback and cannot sign other certificates: trusting it means trusting only one server.
+//! It is created once and kept, so clients that trust it need no change after a restart. It names the loopback
+//! interface of this machine and cannot sign other certificates, so trusting it means trusting only this
+//! server.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -15,9 +16,9 @@ use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, K
 
 use super::Files;
 
-/// The name of the certificate in its directory.
+/// The file name of the certificate.
 pub const CERTIFICATE: &str = "self-signed.pem";
-/// The name of its key.
+/// The file name of its key.
 pub const KEY: &str = "self-signed-key.pem";
 
 /// Names by which clients on this machine reach the server, in both styles of addressing.
@@ -25,7 +26,7 @@ pub(super) const NAMES: [&str; 6] =
     ["localhost", "*.blob.localhost", "*.queue.localhost", "*.table.localhost", "127.0.0.1", "::1"];
 const PEM_LINE_BYTES: usize = 64;
 
-/// The certificate of a directory, created if there is none. `address` is where the server listens.
+/// The certificate in a directory, created if there is none. `address` is where the server listens.
 pub fn ensure(directory: &Path, address: IpAddr) -> io::Result<Files> {
     let files = Files::pem(directory.join(CERTIFICATE), directory.join(KEY));
     if files.certificate.exists() && files.key.exists() {
@@ -33,7 +34,8 @@ pub fn ensure(directory: &Path, address: IpAddr) -> io::Result<Files> {
     }
     fs::create_dir_all(directory)?;
     let (certificate, key) = make(address).map_err(io::Error::other)?;
-    // The key first: a certificate without its key would be trusted, and lost.
+    // Write the key first: otherwise a crash could leave a certificate that clients trust but whose key is
+    // lost.
     write(&files.key, "PRIVATE KEY", &key, 0o600)?;
     write(&files.certificate, "CERTIFICATE", &certificate, 0o644)?;
     Ok(files)

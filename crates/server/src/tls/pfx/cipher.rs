@@ -8,7 +8,7 @@ use ring::{digest, hmac, pbkdf2};
 
 use super::der::{DerReader, OCTET_STRING, OID, SEQUENCE};
 
-/// More iterations would take longer than anyone waits for a server to start.
+/// More iterations would delay the start of the server for too long.
 const ITERATIONS_MAX: u32 = 2_000_000;
 
 const PBES2: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 5, 13];
@@ -31,11 +31,11 @@ const FOR_KEY: u8 = 1;
 const FOR_IV: u8 = 2;
 const FOR_MAC: u8 = 3;
 
-/// The password of a file, in the two forms that are used.
+/// The password of a file, in both encodings that are used.
 pub struct Secret {
     /// UTF-8, for PBES2.
     text: Vec<u8>,
-    /// Two bytes per character and a zero at the end, for PKCS#12.
+    /// Two bytes per character with a terminating zero, for PKCS#12.
     wide: Vec<u8>,
 }
 
@@ -45,8 +45,8 @@ impl Secret {
         Self { text: password.as_bytes().to_vec(), wide }
     }
 
-    /// Decrypts with the scheme that an AlgorithmIdentifier describes. `None` if it is unknown, or if the result is not padded
-    /// as it must be.
+    /// Decrypts with the scheme that an AlgorithmIdentifier describes. `None` if it is unknown, or if the
+    /// padding of the result is invalid.
     pub fn decrypt(&self, mut algorithm: DerReader<'_>, data: &[u8]) -> Option<Vec<u8>> {
         match algorithm.take(OID)? {
             PBES2 => self.pbes2(algorithm.enter(SEQUENCE)?, data),
@@ -72,7 +72,7 @@ impl Secret {
         let mut derivation = derivation.enter(SEQUENCE)?;
         let salt = derivation.take(OCTET_STRING)?;
         let iterations = iterations(&mut derivation)?;
-        // The length of the key, which the cipher says too.
+        // The length of the key, which also follows from the cipher.
         let _ = derivation.number();
         let function = match derivation.enter(SEQUENCE).map(|mut function| function.take(OID)) {
             None => pbkdf2::PBKDF2_HMAC_SHA1,
@@ -159,7 +159,7 @@ fn derive(
             found = digest::digest(hash, found.as_ref());
         }
         out.extend_from_slice(found.as_ref());
-        // Each block of the input plus the output, repeated to the length of a block, plus one.
+        // Add to each block of the input the output, repeated to the length of a block, plus one.
         let added: Vec<u8> = found.as_ref().iter().copied().cycle().take(block).collect();
         for block in input.chunks_mut(block) {
             let mut carry = 1;

@@ -1,4 +1,4 @@
-//! Reads DER, and the few forms of BER that programs write into PFX files: indefinite lengths are not among them.
+//! Reads DER, and the few forms of BER that programs write into PFX files, without indefinite lengths.
 
 /// Tags of the elements that are used.
 pub const INTEGER: u8 = 0x02;
@@ -17,7 +17,7 @@ const OCTET_STRINGS: u8 = 0x24;
 pub struct DerReader<'a>(pub &'a [u8]);
 
 impl<'a> DerReader<'a> {
-    /// The next element, with its tag; `None` at the end, or if it is cut off.
+    /// The next element, with its tag; `None` at the end, or if it is truncated.
     pub fn next(&mut self) -> Option<(u8, &'a [u8])> {
         let [tag, first, rest @ ..] = self.0 else { return None };
         let (length, rest) = match *first {
@@ -59,7 +59,7 @@ impl<'a> DerReader<'a> {
             .then(|| significant.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)))
     }
 
-    /// An OCTET STRING, whole or in parts, or the same as `[0]`.
+    /// An OCTET STRING, whole or in parts, or one that is tagged `[0]`.
     pub fn octets(&mut self) -> Option<Vec<u8>> {
         match self.next()? {
             (OCTET_STRING | IMPLICIT_0, whole) => Some(whole.to_vec()),

@@ -1,7 +1,7 @@
 //! Certificates in PFX files (PKCS#12, RFC 7292), as Windows, .NET and OpenSSL export them.
 //!
-//! Libraries for this add dozens of crates, so the few structures are read here. A file is the operator's own and at
-//! most 1 MiB; every length in it is checked.
+//! Libraries for this add dozens of crates, so the few structures are read here. Files come from the operator
+//! and have at most 1 MiB; every length in them is checked.
 
 mod cipher;
 mod der;
@@ -22,8 +22,8 @@ const SET: u8 = 0x31;
 
 const NOT_PFX: &str = "not a PFX file, or one of an unknown kind";
 
-/// The certificates and the private key of a file. The certificate of the key comes first. An error says what is wrong,
-/// without the name of the file.
+/// The certificates and the private key of a file. The certificate of the key comes first. Errors do not name
+/// the file.
 pub fn read(
     file: &[u8],
     password: &str,
@@ -112,7 +112,8 @@ impl Found {
         Some(())
     }
 
-    /// The certificate of the key, and then the others. Without ids, the first certificate is that of the key.
+    /// The certificate of the key, followed by the others. Without ids, the first certificate is assumed to be
+    /// that of the key.
     fn chain(self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
         let (key, id) = self.key.ok_or("contains no private key")?;
         let mut certificates = self.certificates;
@@ -127,7 +128,7 @@ impl Found {
     }
 }
 
-/// The id that connects a key with its certificate.
+/// The id that links a key to its certificate.
 fn key_id(mut attributes: DerReader<'_>) -> Option<Vec<u8>> {
     while let Some(mut attribute) = attributes.enter(SEQUENCE) {
         if attribute.take(OID)? == LOCAL_KEY_ID {

@@ -1,4 +1,4 @@
-//! PFX files that OpenSSL has made, all of one certificate and key, with the password "sécret".
+//! PFX files made by OpenSSL, all with the same certificate and key, and the password "sécret".
 
 use rustls::sign::CertifiedKey;
 
