@@ -1,4 +1,4 @@
-//! The operations of the Blob service against a grant.
+//! Authorizes the operations of the Blob service.
 
 use lazuli_model::blob::copy::SourceBlob;
 use lazuli_model::blob::operation::{BlobAction, Operation, Revision};
@@ -8,15 +8,15 @@ use lazuli_model::{ErrorCode, Failure, OperationKind, Permissions, Service};
 
 use super::{Authorized, Grant, Needs, Restricted, Scope, SignedPart, check, reject_writes};
 
-/// The part of an operation that its permissions depend on. The checks see nothing else, so two operations with the same
-/// subject get the same result.
+/// The part of an operation that determines its permissions. The checks see nothing else, so two operations
+/// with the same subject get the same result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Subject<'a> {
     kind: OperationKind,
     container: Option<&'a ContainerName>,
-    /// The blob and the state of it.
+    /// The blob, and which state of it.
     blob: Option<(&'a BlobName, Revision)>,
-    /// Does it delete for good what could be restored?
+    /// Does it permanently delete something that could be restored?
     is_permanent: bool,
 }
 
@@ -39,7 +39,7 @@ impl Restricted for Operation {
     }
 }
 
-/// The permissions of a request that waits for its body. Nothing that a body says changes the rights that an operation
+/// The permissions of a request whose body is not read yet. The body cannot change the rights that an operation
 /// needs. Rights that depend on the stored blob are checked by the commit: see [`creates_only`].
 #[derive(Debug)]
 pub struct AuthorizedHead<'g> {
@@ -131,7 +131,7 @@ fn changes_logs(kind: OperationKind) -> bool {
     kind.access() != Access::Read && kind != OperationKind::DeleteBlob
 }
 
-/// Checks that the grant can permit a batch at all; each of its operations is checked by itself.
+/// Checks that the grant can permit a batch at all; each of its operations is checked separately.
 pub fn authorize_batch(grant: &Grant, container: Option<&str>) -> Result<(), Failure> {
     match &grant.scope {
         Scope::Public { .. } => Err(grant.rejection(ErrorCode::ResourceNotFound)),
@@ -144,7 +144,7 @@ pub fn authorize_batch(grant: &Grant, container: Option<&str>) -> Result<(), Fai
     }
 }
 
-/// Whether the grant permits the operation for a blob that does not exist yet, and not for one that does.
+/// Does the grant permit the operation only if the blob does not exist yet?
 pub fn creates_only(grant: &Grant, kind: OperationKind) -> bool {
     let permissions = match &grant.scope {
         Scope::Account { permissions, .. } | Scope::Resource { permissions, .. } => permissions,
@@ -176,7 +176,7 @@ fn is_public(kind: OperationKind, lists: bool) -> bool {
     }
 }
 
-/// Of all roles, only the owner's permits stored access policies. It alone may change immutability policies, too.
+/// Only the owner role permits access to stored access policies, and changes of immutability policies.
 fn check_owner(grant: &Grant, permissions: &Permissions) -> Result<(), Failure> {
     if permissions.allow("i") {
         return Ok(());
@@ -184,7 +184,7 @@ fn check_owner(grant: &Grant, permissions: &Permissions) -> Result<(), Failure> 
     Err(grant.rejection(ErrorCode::AuthorizationPermissionMismatch))
 }
 
-/// Account information is for everyone who may do anything with the resource that is named.
+/// Account information is available to everyone who may do anything with the named resource.
 fn check_information(grant: &Grant, container: Option<&str>) -> Result<(), Failure> {
     let covered = match grant.scope {
         Scope::Resource { .. } => container.is_some_and(|name| grant.covers_resource(Service::Blob, name)),
@@ -193,7 +193,7 @@ fn check_information(grant: &Grant, container: Option<&str>) -> Result<(), Failu
     if covered { Ok(()) } else { Err(grant.rejection(ErrorCode::AuthorizationFailure)) }
 }
 
-/// A SAS of one blob covers only that blob, one of a directory the blobs in it.
+/// A SAS of a blob covers only that blob; a SAS of a directory covers the blobs in it.
 fn check_part(grant: &Grant, subject: Subject<'_>) -> Result<(), Failure> {
     let Scope::Resource { part, .. } = &grant.scope else { return Ok(()) };
     let covers = |blob: &BlobName| match part {
@@ -208,13 +208,14 @@ fn check_part(grant: &Grant, subject: Subject<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Is it the blob that has the name of the directory, or one below? The directory without a name is the whole container.
+/// Does the name equal that of the directory, or lie below it? The directory without a name is the whole
+/// container.
 fn is_in(blob: &str, directory: &str) -> bool {
     let rest = blob.strip_prefix(directory);
     directory.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The rights to delete a version, and to delete for good what could be restored.
+/// The rights to delete a version, and to permanently delete restorable data.
 fn deletion_needs(subject: Subject<'_>) -> Option<Needs> {
     let (_, revision) = subject.blob.filter(|_| subject.kind == OperationKind::DeleteBlob)?;
     Some(Needs::object(match revision {
@@ -277,7 +278,7 @@ fn needs(kind: OperationKind) -> Needs {
         Kind::SetBlobImmutabilityPolicy | Kind::DeleteBlobImmutabilityPolicy | Kind::SetBlobLegalHold => {
             Needs::object(&["i"])
         }
-        // Access policies, and every operation that is not the Blob service's.
+        // Access policies, and every operation of another service.
         _ => Needs::KEY,
     }
 }

@@ -1,11 +1,11 @@
 //! The rights of a caller.
 //!
-//! An account's key permits everything. A shared access signature permits the operations that its letters stand for, on
-//! the kinds of resources or on the one table, queue, container or blob that it names. A SAS of a table may be limited to
-//! a range of keys: entities outside cannot be read, and writing them is rejected.
+//! An account's key permits everything. A shared access signature permits the operations that its letters stand
+//! for, on the kinds of resources or on the one table, queue, container or blob that it names. A SAS of a table
+//! may be limited to a range of keys: entities outside the range cannot be read, and writing them is rejected.
 //!
-//! Each service has a table of the letters that its operations need. It executes only [`Authorized`] operations, and only
-//! this folder makes those, so no operation is executed unchecked and none is checked twice.
+//! Each service has a table of the letters that its operations need. A service executes only [`Authorized`]
+//! operations, and only this folder creates those, so no operation is executed unchecked or checked twice.
 
 pub mod blob;
 pub mod queue;
@@ -21,17 +21,17 @@ use lazuli_model::{ErrorCode, Failure, OperationKind, Permissions, Service};
 /// The rights of an authenticated request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// The account it acts in.
+    /// The account that the request addresses.
     pub account: String,
     /// Where the account's records are. It differs between two accounts of one name that existed one after the other.
     pub home: String,
-    /// Only reads: the request came to the secondary endpoint.
+    /// The request came to the secondary endpoint, which permits only reads.
     pub read_only: bool,
     /// The resources it may touch, and the operations on them.
     pub scope: Scope,
-    /// Missing rights are reported as a missing resource, as before 2015-04-05.
+    /// Missing rights are reported as a missing resource, as in versions before 2015-04-05.
     pub hides_rejections: bool,
-    /// The encryption scope of everything that it writes, if a shared access signature states one.
+    /// The encryption scope for everything that it writes, if the shared access signature specifies one.
     pub encryption_scope: Option<Box<str>>,
 }
 
@@ -40,7 +40,7 @@ pub struct Grant {
 pub enum Scope {
     /// Everything in the account: the request was signed with its key.
     Everything,
-    /// The scope of an account SAS. The service it is for is checked before.
+    /// The scope of an account SAS. Its service was checked before.
     Account {
         /// The kinds of resources: letters of `sco`.
         resources: Permissions,
@@ -56,7 +56,7 @@ pub enum Scope {
     Public {
         /// The container.
         container: String,
-        /// Whether its blobs may be listed, too.
+        /// May its blobs be listed, too?
         lists: bool,
     },
     /// The scope of a service SAS or a user delegation SAS.
@@ -72,7 +72,7 @@ pub enum Scope {
     },
 }
 
-/// The part of a table, queue or container that a SAS is for.
+/// The part of a table, queue or container that a SAS covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignedPart {
     /// All of it.
@@ -83,20 +83,21 @@ pub enum SignedPart {
     Blob {
         /// The name of the blob.
         name: String,
-        /// The snapshot or version, if it is for one alone.
+        /// The snapshot or version, if the SAS covers only one.
         instance: Option<String>,
     },
     /// The blobs of a container whose names start with this directory, and the blob of that name.
     Directory(String),
 }
 
-/// An operation that not every caller may execute.
+/// An operation that requires permissions.
 pub trait Restricted {
     /// Checks that the grant permits the operation.
     fn authorize(&self, grant: &Grant) -> Result<(), Failure>;
 }
 
-/// An operation that its caller may execute. The services take nothing else. Only the checks of this folder make one:
+/// An operation that its caller may execute. The services accept nothing else. Only the checks in this folder
+/// create one:
 ///
 /// ```
 /// use lazuli_model::ErrorCode;
@@ -141,7 +142,7 @@ impl<'g, O> Authorized<'g, O> {
         &self.operation
     }
 
-    /// The same with a grant of its own, for a task that outlives the request.
+    /// Like `check`, with an owned grant, for a task that outlives the request.
     pub fn detach(self) -> DetachedOperation<O> {
         DetachedOperation { grant: self.grant.clone(), operation: self.operation }
     }
@@ -151,7 +152,7 @@ impl<'g, O> Authorized<'g, O> {
     }
 }
 
-/// An [`Authorized`] operation with a grant of its own.
+/// An [`Authorized`] operation that owns its grant.
 #[derive(Debug)]
 pub struct DetachedOperation<O> {
     grant: Grant,
@@ -164,8 +165,8 @@ impl<O> DetachedOperation<O> {
     }
 }
 
-/// The ends of a range of keys, as a SAS gives them: each a PartitionKey and perhaps a RowKey in it. Empty strings set
-/// no limit.
+/// The ends of a range of keys, as specified by a SAS: each is a PartitionKey and optionally a RowKey. Empty
+/// strings set no limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RangeEnds<'a> {
     /// The first PartitionKey and RowKey.
@@ -194,8 +195,8 @@ impl RangeEnds<'_> {
 }
 
 impl Grant {
-    /// Everything in the account whose home is `home`. An account that was not created in the engine has its name as
-    /// its home.
+    /// The scope of an account key: everything in the account whose home is `home`. An account that was not
+    /// created in the engine has its name as its home.
     pub fn everything(home: impl Into<String>) -> Self {
         let home = home.into();
         let account = crate::keyspace::account_of(&home).to_owned();
@@ -212,7 +213,7 @@ impl Grant {
         }
     }
 
-    /// The failure of a request without the right.
+    /// The failure of a request that lacks permission.
     pub fn rejection(&self, code: ErrorCode) -> Failure {
         let hidden =
             matches!(code, ErrorCode::AuthorizationFailure | ErrorCode::AuthorizationPermissionMismatch);
@@ -224,9 +225,10 @@ impl Grant {
 /// The rights that an operation needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Needs {
-    /// The kind of resource for an account SAS, a letter of `sco`; `None` if only a key will do.
+    /// The kind of resource for an account SAS, a letter of `sco`; `None` if the operation needs an account
+    /// key.
     resource: Option<&'static str>,
-    /// Whether a SAS of the table, queue, container or blob can permit it.
+    /// Can a SAS of the table, queue, container or blob permit it?
     by_service_sas: bool,
     /// Sets of letters, one of which must be granted.
     permissions: &'static [&'static str],
@@ -252,8 +254,8 @@ impl Needs {
     }
 }
 
-/// Checks that the grant has the rights that an operation on a table, queue or container needs. The part of it that the
-/// grant is for is checked by the service.
+/// Checks that the grant has the rights that an operation on a table, queue or container needs. The service
+/// checks which part of it the grant covers.
 pub(crate) fn check(
     grant: &Grant,
     service: Service,
@@ -271,7 +273,7 @@ pub(crate) fn check(
             permissions
         }
         Scope::Roles { permissions } => {
-            // Azure's Table service reports stored access policies as missing, after it has accepted the token.
+            // Azure's Table service accepts the token, then reports stored access policies as missing.
             needs.resource.ok_or_else(|| match service {
                 Service::Table => Failure::from(ErrorCode::ResourceNotFound),
                 Service::Blob | Service::Queue => grant.rejection(ErrorCode::AuthorizationFailure),
@@ -292,7 +294,7 @@ pub(crate) fn check(
     Err(grant.rejection(ErrorCode::AuthorizationPermissionMismatch))
 }
 
-/// The secondary endpoint is for reading.
+/// The secondary endpoint permits only reads.
 pub(crate) fn reject_writes(grant: &Grant, kind: OperationKind) -> Result<(), Failure> {
     if grant.read_only && kind.access() != Access::Read {
         return Err(Failure::new(

@@ -1,18 +1,18 @@
-//! The operations of the Queue service against a grant.
+//! Authorizes the operations of the Queue service.
 
 use lazuli_model::queue::{Operation, QueueName};
 use lazuli_model::{ErrorCode, Failure, OperationKind, Service};
 
 use super::{Authorized, Grant, Needs, Restricted, Scope, check, reject_writes};
 
-/// The part of an operation that its permissions depend on. The checks see nothing else, so two operations with the same
-/// subject get the same result.
+/// The part of an operation that determines its permissions. The checks see nothing else, so two operations
+/// with the same subject get the same result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Subject<'a> {
     kind: OperationKind,
     /// The queue; none if it is an operation on the service.
     queue: Option<&'a QueueName>,
-    /// The queue that gets messages from it.
+    /// The queue that receives the moved messages.
     target: Option<&'a QueueName>,
 }
 
@@ -32,7 +32,7 @@ impl Restricted for Operation {
     }
 }
 
-/// The permissions of a request that waits for its body. Nothing that a body says changes the rights that an operation
+/// The permissions of a request whose body is not read yet. The body cannot change the rights that an operation
 /// needs.
 #[derive(Debug)]
 pub struct AuthorizedHead<'g> {
@@ -47,7 +47,8 @@ impl<'g> AuthorizedHead<'g> {
         Ok(Self { grant, announced })
     }
 
-    /// The operation that the body has completed. One that the head did not announce is checked like any other.
+    /// The complete operation, now that the body is known. An operation that the head did not announce is
+    /// checked like any other.
     pub fn with_body(self, operation: Operation) -> Result<Authorized<'g, Operation>, Failure> {
         if Subject::of(&operation) != Subject::of(&self.announced) {
             return Authorized::new(self.grant, operation);
@@ -62,7 +63,7 @@ fn authorize(grant: &Grant, subject: Subject<'_>) -> Result<(), Failure> {
     let Subject { kind, queue, target } = subject;
     authorize_one(grant, kind, queue)?;
     match target {
-        // Messages that move are put into the other queue.
+        // Moved messages are put into the other queue.
         Some(target) => authorize_one(grant, OperationKind::PutMessage, Some(target)),
         None => Ok(()),
     }
@@ -70,7 +71,7 @@ fn authorize(grant: &Grant, subject: Subject<'_>) -> Result<(), Failure> {
 
 fn authorize_one(grant: &Grant, kind: OperationKind, queue: Option<&QueueName>) -> Result<(), Failure> {
     match &grant.scope {
-        // Of all roles, only the contributor's permits stored access policies. It alone may create queues, too.
+        // Only the contributor role permits access to stored access policies, and creating queues.
         Scope::Roles { permissions }
             if matches!(kind, OperationKind::GetQueueAcl | OperationKind::SetQueueAcl) =>
         {
@@ -80,7 +81,7 @@ fn authorize_one(grant: &Grant, kind: OperationKind, queue: Option<&QueueName>) 
         }
         _ => check(grant, Service::Queue, &needs(kind), queue.map(QueueName::as_str))?,
     }
-    // The logs call Get Messages a read, but it hides messages.
+    // Azure's logs classify Get Messages as a read, but it hides messages.
     let kind = match kind {
         OperationKind::GetMessage | OperationKind::GetMessages => OperationKind::UpdateMessage,
         other => other,
@@ -104,13 +105,13 @@ fn needs(kind: OperationKind) -> Needs {
         OperationKind::GetMessage | OperationKind::GetMessages | OperationKind::DeleteMessage => {
             Needs::object(&["p"])
         }
-        // On the queue that the messages leave.
+        // On the queue from which the messages are taken.
         OperationKind::MoveMessages => Needs::object(&["p"]),
         OperationKind::PeekMessage | OperationKind::PeekMessages => Needs::object(&["r"]),
         OperationKind::UpdateMessage => Needs::object(&["u"]),
-        // Clearing is for the account, never for a SAS of the queue.
+        // Clearing requires access to the account; a SAS of the queue never permits it.
         OperationKind::ClearMessages => Needs { by_service_sas: false, ..Needs::object(&["d"]) },
-        // Access policies, and every operation that is not the Queue service's.
+        // Access policies, and every operation of another service.
         _ => Needs::KEY,
     }
 }

@@ -1,4 +1,4 @@
-//! The operations of the Table service against a grant.
+//! Authorizes the operations of the Table service.
 
 use lazuli_filter::PlanRange;
 use lazuli_model::error::Origin;
@@ -30,7 +30,7 @@ pub fn authorize(grant: &Grant, operation: &Operation) -> Result<(), Failure> {
     reject_writes(grant, operation.kind())
 }
 
-/// Everything that is known of an operation before its body is read.
+/// Everything that is known about an operation before its body is read.
 #[derive(Clone, Copy, Debug)]
 pub struct AnnouncedOperation<'a> {
     /// Its kind.
@@ -41,7 +41,7 @@ pub struct AnnouncedOperation<'a> {
     pub key: Option<&'a EntityKey>,
 }
 
-/// The permissions of a request that waits for its body, checked as far as its head names the operation.
+/// The permissions of a request whose body is not read yet, checked as far as the head names the operation.
 #[derive(Clone, Copy, Debug)]
 pub struct AuthorizedHead<'g> {
     grant: &'g Grant,
@@ -50,8 +50,8 @@ pub struct AuthorizedHead<'g> {
 }
 
 impl<'g> AuthorizedHead<'g> {
-    /// Checks the parts that only the body names: the key of a new entity, the name of a new table. The operation must
-    /// be the one of the request whose head was checked.
+    /// Checks the parts that only the body names: the key of a new entity, the name of a new table. The
+    /// operation must belong to the request whose head was checked.
     pub fn with_body(self, operation: Operation) -> Result<Authorized<'g, Operation>, Failure> {
         let Self { grant, kind, names_key } = self;
         match &operation {
@@ -120,7 +120,7 @@ impl Grant {
         authorize_batch(self).is_ok()
     }
 
-    /// The only entities that can be read, if not all.
+    /// The only entities that can be read, if there is a restriction.
     pub(crate) fn window(&self) -> Option<&PlanRange> {
         match &self.scope {
             Scope::Resource { part: SignedPart::Entities(window), .. } => Some(window),
@@ -129,7 +129,7 @@ impl Grant {
     }
 }
 
-/// Does the key lie in the window?
+/// Is the key in the window?
 pub(crate) fn contains(window: &PlanRange, key: &EntityKey) -> bool {
     window.contains(key.partition.as_str(), key.row.as_str())
 }
@@ -155,7 +155,7 @@ fn check_window(grant: &Grant, key: &EntityKey) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The permissions that an operation needs. `None` for kinds that are not of this service.
+/// The permissions that an operation needs. `None` for operations of other services.
 pub(super) fn needs(kind: OperationKind) -> Option<Needs> {
     Some(match kind {
         OperationKind::QueryTables | OperationKind::QueryTable => Needs::container(&["l"]),
@@ -177,7 +177,7 @@ pub(super) fn needs(kind: OperationKind) -> Option<Needs> {
     })
 }
 
-/// Would it change the service's own measurements? Clients can read and delete those, nothing else.
+/// Would it change the metrics that the service itself writes? Clients can read and delete those, nothing else.
 fn changes_metrics(operation: &Operation) -> bool {
     let deletes = |write: &EntityWrite| matches!(write.change, EntityChange::Delete(_));
     match operation {

@@ -1,4 +1,4 @@
-//! One request is checked once, and the body of a request cannot change what was checked.
+//! Each request is checked exactly once, and its body cannot change what was checked.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ fn of_resource(service: Service, name: &str, letters: &str, part: SignedPart) ->
     Grant { scope, ..Grant::everything("acct") }
 }
 
-/// From the head over the body to the stored message, the permissions are checked once.
+/// The permissions are checked exactly once between reading the head and storing the message.
 #[tokio::test]
 async fn a_message_is_checked_once() {
     let (services, everything) = (services(), Grant::everything("acct"));
@@ -92,7 +92,7 @@ async fn a_message_is_checked_once() {
     assert_eq!(CHECKS.get(), 2);
 }
 
-/// The same for tags, whose document is the body, and for an operation without a body.
+/// The same for tags, which are sent in the body, and for an operation without a body.
 #[tokio::test]
 async fn an_operation_on_a_blob_is_checked_once() {
     let everything = Grant::everything("acct");
@@ -134,7 +134,7 @@ async fn an_operation_on_a_blob_is_checked_once() {
     assert_eq!(CHECKS.get(), 2);
 }
 
-/// A body that names another queue, another blob or another operation than the head is checked by itself.
+/// If the body names another queue, blob or operation than the head, that operation is checked separately.
 #[test]
 fn a_body_cannot_change_the_operation() {
     let sas = of_resource(Service::Queue, "jobs", "a", SignedPart::Whole);

@@ -1,7 +1,7 @@
 //! The accounts stored in the engine, with their keys.
 //!
-//! Each account has a home of its own for its records, so an account never sees the containers of an earlier account of
-//! the same name. Accounts that were created by an earlier version have their name as their home.
+//! Each account has a home, a key prefix for its records, so an account never sees the containers of an earlier
+//! account of the same name. Accounts that were created by an earlier version have their name as their home.
 
 mod removal;
 
@@ -18,9 +18,9 @@ use crate::record::AccountRecord;
 use crate::{ATTEMPTS_MAX, Result, keyspace};
 pub use removal::AccountRemoval;
 
-/// Bytes of a new key (DM-02 requires 32; today's service uses 64).
+/// Length of a new key in bytes (DM-02 requires 32; Azure uses 64).
 pub const KEY_BYTES: usize = 64;
-/// The shortest key that is accepted (DM-02).
+/// Minimum length of a key (DM-02).
 pub const KEY_BYTES_MIN: usize = 32;
 const _: () = assert!(KEY_BYTES_MIN <= KEY_BYTES);
 
@@ -29,11 +29,11 @@ const _: () = assert!(KEY_BYTES_MIN <= KEY_BYTES);
 pub struct Account {
     /// Its name.
     pub name: String,
-    /// Where its records are: see [`crate::Grant::home`].
+    /// The prefix of its records: see [`crate::Grant::home`].
     pub home: String,
     /// Its two keys.
     pub keys: [Vec<u8>; 2],
-    /// When it was created, in ticks.
+    /// The time of its creation, in ticks.
     pub created: u64,
     /// Requests over plain HTTP are rejected.
     pub https_only: bool,
@@ -85,8 +85,8 @@ impl Accounts {
 
     /// Creates an account; `false` if the name is taken.
     pub async fn add(&self, name: &str, keys: [Vec<u8>; 2], https_only: bool) -> Result<bool> {
-        // A static account has its name as its home. If the operator creates it in the engine, its containers stay with
-        // it.
+        // A static account has its name as its home. If the operator creates it in the engine, it keeps its
+        // containers.
         let number =
             if self.has_containers(name).await? { None } else { Some(self.engine.fresh_table().await?.0) };
         let created = self.clock.ticks();
@@ -128,7 +128,7 @@ impl Accounts {
         Ok(false)
     }
 
-    /// The lower-case names of the containers that are wanted.
+    /// The lower-case names of the requested containers.
     async fn names(
         &self,
         service: Service,

@@ -1,16 +1,17 @@
 //! The removal of an account.
 //!
-//! Nothing that was acknowledged may be lost: an account that has tables, queues or containers is not removed. A client
-//! may create one meanwhile, so the removal first closes the account:
+//! Nothing that was acknowledged may be lost: an account that has tables, queues or containers is not removed.
+//! A client may create one in the meantime, so the removal first closes the account:
 //!
 //! 1. Mark the record of the account as closing.
 //! 2. Put the row `closed` into each of its partitions. A creation demands, in its own commit, that there is none.
 //! 3. Look for containers. If there are any, open the account again.
 //! 4. Delete the record, unless it was changed since step 1.
 //!
-//! An account is opened by changing its record first, so a removal that is still in progress fails in step 4. Rows
-//! `closed` are deleted only as they were read, so those of a later removal stay. The sweep opens accounts whose removal
-//! was interrupted, and deletes the rows that removed accounts leave behind.
+//! Opening an account changes its record first, so a removal that is still in progress fails in step 4.
+//! `closed` rows are deleted only if they have not changed since they were read, so those of a later removal
+//! stay. The sweep opens accounts whose removal was interrupted, and deletes the rows that removed accounts
+//! leave behind.
 
 use lazuli_engine::{Applied, Change, Clock, Condition, Reason, Row, TableId, Version, Write};
 use lazuli_model::Service;
@@ -27,7 +28,7 @@ pub enum AccountRemoval {
     Done,
     /// There is no account of that name.
     Missing,
-    /// The account stays, because it has tables, queues or containers.
+    /// The account was not removed, because it has tables, queues or containers.
     InUse,
 }
 
@@ -56,14 +57,14 @@ impl Accounts {
                     return Ok(AccountRemoval::Done);
                 }
                 Applied::Rejected { reason: Reason::Missing, .. } => return Ok(AccountRemoval::Missing),
-                // Changed in between: another key, or another removal.
+                // Changed in the meantime: another key, or another removal.
                 Applied::Rejected { .. } => {}
             }
         }
         Err(lazuli_engine::Error::Conflict.into())
     }
 
-    /// Decides about a row `closed` that the sweep has found. `true` if it is gone.
+    /// Handles a row `closed` that the sweep has found. `true` if it is gone.
     pub(crate) async fn settle(&self, row: &Row) -> Result<bool> {
         if !is_old(&self.clock, row.version) {
             return Ok(false);
@@ -86,7 +87,8 @@ impl Accounts {
         self.delete_closed(&row.partition, row.version).await
     }
 
-    /// From now on nothing can be created in this home. Returns the versions of the rows that ensure it.
+    /// Ensures that nothing can be created in this home from now on. Returns the versions of the rows that
+    /// ensure this.
     async fn close(&self, home: &str) -> Result<Vec<(Service, Version)>> {
         let mut closed = Vec::new();
         for service in Service::ALL {
@@ -116,7 +118,7 @@ impl Accounts {
         Ok(matches!(applied, Applied::Done { .. }))
     }
 
-    /// Drops the containers that the service made for itself.
+    /// Drops the containers that the service created for itself.
     async fn drop_own(&self, home: &str) -> Result<()> {
         for service in Service::ALL {
             for folded in self.names(service, home, usize::MAX, keyspace::is_own).await? {
@@ -127,7 +129,7 @@ impl Accounts {
     }
 }
 
-/// Is it long enough ago that no request of that time is still in progress?
+/// Is it so long ago that no request from that time is still in progress?
 fn is_old(clock: &Clock, version: Version) -> bool {
     version.0.saturating_add(sweep::GRACE_TICKS) < clock.ticks()
 }

@@ -1,11 +1,11 @@
 //! The time of the last access to a block blob, in accounts that track it.
 //!
-//! A write is an access, so the time is that of the last change or that of a later read. A read is recorded in the head at
-//! most once a day, by a background task.
+//! A write is an access, so the stored time is that of the last change or of a later read. A read is recorded
+//! in the head at most once a day, by a background task.
 //!
 //! What must stay true:
 //! - A read neither waits for the commit that records it nor fails with it.
-//! - Recording a read changes neither ETag nor time of the last change, and leaves no event.
+//! - Recording a read changes neither the ETag nor the time of the last change, and produces no event.
 //! - In accounts that do not track it, no record gets the field: earlier versions of the server can read their blobs.
 
 use std::collections::HashMap;
@@ -21,7 +21,8 @@ use super::keep::DAY_TICKS;
 use super::record::{Head, Revision};
 use crate::{Grant, Result};
 
-/// Maximum reads that wait to be recorded. Beyond it they are forgotten: a later read of the same blob is recorded instead.
+/// Maximum reads that wait to be recorded. Reads beyond it are dropped: a later read of the same blob is
+/// recorded instead.
 const READS_MAX: usize = 4096;
 
 /// Reads that wait to be recorded.
@@ -52,20 +53,20 @@ impl Reads {
 }
 
 impl Revision {
-    /// The time of the last access in ticks, as far as it is known.
+    /// The time of the last access in ticks, if known.
     pub fn last_access(&self) -> u64 {
         self.changed.max(self.accessed)
     }
 
-    /// Is a read at this time to be recorded?
+    /// Should a read at this time be recorded?
     fn is_due(&self, ticks: u64) -> bool {
         self.kind == BlobKind::Block && ticks.saturating_sub(self.last_access()) >= DAY_TICKS
     }
 }
 
 impl Core {
-    /// Notes that a request has read the content of a blob. Snapshots, versions and reads at the secondary endpoint do not
-    /// count.
+    /// Queues the recording of a read of a blob's content. Snapshots, versions and reads at the secondary
+    /// endpoint do not count.
     pub fn note_read(&self, grant: &Grant, at: &At, which: Which, revision: &Revision) {
         let now = self.clock().ticks();
         if at.tracks_access && !grant.read_only && which == Which::Current && revision.is_due(now) {
@@ -82,12 +83,13 @@ impl Accesses {
         Self(core)
     }
 
-    /// Waits for a read to record.
+    /// Waits until there is a read to record.
     pub async fn wait(&self) {
         self.0.reads.changed.notified().await;
     }
 
-    /// Records all reads that wait. After an error the others are forgotten: a later read of their blobs is recorded instead.
+    /// Records all waiting reads. After an error the others are dropped: later reads of their blobs are
+    /// recorded instead.
     pub async fn round(&self) -> Result<()> {
         for (at, ticks) in self.0.reads.take() {
             let rule = move |head: Option<Head>, _| Ok((recorded(head, ticks), ()));
@@ -97,7 +99,7 @@ impl Accesses {
     }
 }
 
-/// The head after a read. The blob may have been deleted, written or read by another front end since.
+/// The head after a read. The blob may have been deleted, written or read by another front end in the meantime.
 fn recorded(head: Option<Head>, ticks: u64) -> Step {
     let Some(mut head) = head else { return Step::Keep };
     match &mut head.blob {

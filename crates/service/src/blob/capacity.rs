@@ -1,6 +1,6 @@
 //! The size of an account's blobs, which Storage Analytics reports once a day.
 //!
-//! Every blob is visited, page by page, so that memory is bounded. Concurrent changes may or may not be counted.
+//! All blobs are read, page by page, so that memory is bounded. Concurrent changes may be counted or not.
 
 use lazuli_model::blob::list::{BlobEntry, Include, ListBlobs, ListContainers, ListedState};
 use lazuli_model::blob::{ContainerName, Outcome};
@@ -12,14 +12,14 @@ use crate::{Error, Result};
 /// Containers or blobs per page.
 const PAGE_MAX: u32 = 1000;
 
-/// The content of some containers, as counts.
+/// The contents of some containers, as counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Bytes of blobs, snapshots and versions.
     pub bytes: u64,
     /// Number of containers.
     pub containers: u64,
-    /// Number of blobs, snapshots and versions, and of blobs that have uncommitted blocks only.
+    /// Number of blobs, snapshots and versions, including blobs that have only uncommitted blocks.
     pub objects: u64,
 }
 

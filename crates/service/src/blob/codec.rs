@@ -1,6 +1,6 @@
-//! Primitives of the blob records: numbers of variable length, bytes with their length, fields with a tag.
+//! Primitives of the blob records: numbers of variable length, length-prefixed bytes, tagged fields.
 //!
-//! What must stay true: no count or length from a record is trusted beyond the bytes that are left.
+//! What must stay true: no count or length in a record is trusted beyond the remaining bytes.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub fn corrupt(what: &str) -> Error {
 #[derive(Default)]
 pub struct Encoder(Vec<u8>);
 
-/// Room that an engine may need behind a record, so that it can store the record without copying it.
+/// Spare capacity behind a record, so that an engine can store it without copying it.
 const SPARE_BYTES: usize = 16;
 
 impl Encoder {
@@ -41,7 +41,7 @@ impl Encoder {
         self
     }
 
-    /// Bytes with their length in front.
+    /// Bytes with a length prefix.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.number(bytes.len() as u64);
         self.raw(bytes)
@@ -58,7 +58,7 @@ impl Encoder {
         self.raw(&piece.encode())
     }
 
-    /// A field: tag, length, value. Fields with default values are left out by the callers.
+    /// A field: tag, length, value. Callers omit fields with default values.
     pub fn field(&mut self, tag: u8, write: impl FnOnce(&mut Encoder)) -> &mut Self {
         self.0.push(tag);
         // Most lengths take one byte; a longer one moves the value.
@@ -86,7 +86,7 @@ impl Encoder {
         self
     }
 
-    /// A field with a string, if there is one.
+    /// Writes a field with a string, if there is one.
     pub fn text_field(&mut self, tag: u8, text: Option<&str>) -> &mut Self {
         if let Some(text) = text {
             self.0.push(tag);
@@ -106,7 +106,7 @@ impl Encoder {
         }
     }
 
-    /// Number of bytes so far.
+    /// Number of bytes written so far.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -161,7 +161,7 @@ impl Decoder {
         Err(corrupt("a number is too large"))
     }
 
-    /// A number that fits a smaller type.
+    /// A number that must fit a smaller type.
     pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T> {
         T::try_from(self.number()?).map_err(|_| corrupt("a number is too large"))
     }
@@ -179,7 +179,7 @@ impl Decoder {
         Ok(self.record.slice(range))
     }
 
-    /// Bytes with their length in front, as a string.
+    /// Bytes with a length prefix, as a string.
     pub fn text(&mut self) -> Result<String> {
         let length = self.small()?;
         let range = self.take(length)?;
@@ -219,7 +219,7 @@ impl Decoder {
             if length > self.left().len() {
                 return Err(corrupt("it is too short"));
             }
-            // The same decoder up to the end of the field: a copy would cost more than most fields.
+            // Uses the same decoder, limited to the field: a copy would cost more than most fields.
             let end = std::mem::replace(&mut self.end, self.at + length);
             read(tag, self)?;
             self.finish()?;
@@ -228,7 +228,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// There must be nothing left.
+    /// Fails unless all bytes were read.
     pub fn finish(&self) -> Result<()> {
         if self.is_empty() { Ok(()) } else { Err(corrupt("it is too long")) }
     }
@@ -237,7 +237,7 @@ impl Decoder {
         &self.record[self.at..self.end]
     }
 
-    /// Passes over bytes, and returns where they are.
+    /// Skips bytes, and returns their position.
     fn take(&mut self, length: usize) -> Result<Range<usize>> {
         if length > self.left().len() {
             return Err(corrupt("it is too short"));

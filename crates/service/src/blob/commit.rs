@@ -1,7 +1,7 @@
 //! Decides on the head of a blob inside the commit that changes it.
 //!
-//! Conditions, leases and types are checked on the state that the commit finds, not on one that was read before. So of two
-//! writers with the same `If-Match` exactly one succeeds.
+//! Conditions, leases and types are checked against the state at the time of the commit, not against one that
+//! was read earlier. So of two writers with the same `If-Match` exactly one succeeds.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -25,7 +25,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Replaces the head, or removes it if there is nothing left to remember.
+    /// Replaces the head, or removes it if it is empty.
     pub fn put_or_delete(head: Head) -> Self {
         if head == Head::default() { Step::Delete } else { Step::Put(Box::new(head)) }
     }
@@ -98,7 +98,7 @@ impl Update for Followed {
     }
 }
 
-/// Demands that a row exists and leaves it as it is.
+/// Requires that a row exists, and does not change it.
 pub fn demand(row: String) -> Write {
     struct Keep;
     impl Update for Keep {
@@ -119,7 +119,7 @@ pub fn remove(row: impl Into<Box<str>>) -> Write {
     Write { row: row.into(), condition: Condition::Any, change: Change::Delete }
 }
 
-/// Did a rule or the engine find another state than the one that was read before?
+/// Did a rule or the engine find a state that differs from the one that was read earlier?
 pub fn is_conflict<T>(outcome: &Result<T>) -> bool {
     matches!(outcome, Err(Error::Engine(lazuli_engine::Error::Conflict)))
 }

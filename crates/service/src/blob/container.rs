@@ -1,7 +1,7 @@
 //! Operations on containers.
 //!
-//! A container is a record of the catalog. Its ETag is a number of its own, because a lease operation changes the record
-//! but not the ETag.
+//! A container is a record of the catalog. Its ETag is a separate number, because a lease operation changes the
+//! record but not the ETag.
 
 use lazuli_engine::{TableId, Verdict};
 use lazuli_model::blob::condition::{Facts, Purpose};
@@ -23,7 +23,7 @@ use crate::catalog::{Created, Edit, Live, NewContainer, Restored};
 use crate::record::KeptRecord;
 use crate::{Grant, Result, keyspace};
 
-/// The part of a request that decides whether it may continue.
+/// The part of a request that determines whether it is accepted.
 struct ContainerGuard {
     lease: Option<Guid>,
     conditions: Conditions,
@@ -91,7 +91,7 @@ impl Core {
         }
     }
 
-    /// A container for a read: a lease id that is sent must be that of the active lease.
+    /// Checks a read of a container: a lease id in the request must be that of the active lease.
     async fn read_container(
         &self,
         home: &str,
@@ -215,7 +215,7 @@ impl Core {
         meets(guard, data)
     }
 
-    /// Anonymous access to a container; none if there is no such container.
+    /// The level of anonymous access to a container; none if there is no such container.
     pub async fn public_access(&self, home: &str, container: &ContainerName) -> Result<PublicAccess> {
         let found = self.service.catalog.find(name_of(home, container)).await?;
         let Some(live) = found else { return Ok(PublicAccess::None) };
@@ -248,7 +248,7 @@ impl Core {
             for kept in kept {
                 items.push(self.deleted_container(kept)?);
             }
-            // A name may have been used several times: its entries stay on one page.
+            // A name may have been used several times: all its entries are on one page.
             items.sort_by(|a, b| compare(&a.name, &b.name));
             if let Some(last) = items.get(rows_max).map(|item| item.name.clone()) {
                 let first = items.iter().position(|item| item.name == last).unwrap_or_default();
@@ -282,7 +282,7 @@ impl Core {
     }
 }
 
-/// Conditions of containers are dates.
+/// Conditions on containers are dates.
 fn meets(guard: &ContainerGuard, data: &ContainerData) -> Result<()> {
     let stamp: Stamp = stamp(data.changed);
     let facts = Facts { stamp, tags: &Tags::default(), holds_lease: false };

@@ -29,28 +29,28 @@ use crate::{Result, Services};
 /// Settings of the blob service.
 #[derive(Clone)]
 pub struct BlobOptions {
-    /// Sixteen random bytes at each call.
+    /// A function that returns sixteen random bytes per call.
     pub entropy: Arc<dyn Fn() -> [u8; 16] + Send + Sync>,
-    /// The accounts in which every write keeps the state that it replaces as a version.
+    /// The accounts in which every write preserves the replaced state as a version.
     pub versions: EnabledFor,
-    /// The accounts that track when a block blob was accessed last.
+    /// The accounts that track the last access times of block blobs.
     pub last_access: EnabledFor,
-    /// How many days a deleted container can be restored; 0 deletes immediately.
+    /// Number of days for which a deleted container can be restored; 0 deletes immediately.
     pub container_days: u16,
-    /// How long a blob takes to leave the archive.
+    /// Time that a blob takes to leave the archive tier.
     pub rehydration: Duration,
     /// A copy of a blob up to this size is complete when its request returns. Larger ones continue in the background.
     pub copy_at_once_max: u64,
-    /// Maximum uncommitted blocks of a blob.
+    /// Maximum number of uncommitted blocks of a blob.
     pub uncommitted_blocks_max: usize,
     /// Opens the sources of pending copies from other servers.
     pub fetch: Option<Arc<dyn Fetch>>,
-    /// The accounts in which changes of blobs leave events. A task is to deliver those of each set; an account belongs to the
-    /// first set that it matches.
+    /// The sets of accounts in which changes of blobs produce events. One task delivers the events of each set;
+    /// an account belongs to the first set that it matches.
     pub events: Vec<EnabledFor>,
 }
 
-/// The accounts that have a feature.
+/// The accounts that have a feature enabled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum EnabledFor {
     /// None.
@@ -63,7 +63,7 @@ pub enum EnabledFor {
 }
 
 impl EnabledFor {
-    /// Does this account have it?
+    /// Does this account have the feature enabled?
     pub fn applies_to(&self, account: &str) -> bool {
         match self {
             Self::Off => false,
@@ -92,16 +92,16 @@ pub struct Core {
     pub options: BlobOptions,
 }
 
-/// A blob in its container, whether or not it exists. Compared by where it is.
+/// The location of a blob in its container, whether or not it exists. Equality compares locations.
 #[derive(Clone, Debug)]
 pub struct At {
     /// The tables of the container.
     pub tables: Tables,
     /// The name of the blob.
     pub name: Arc<str>,
-    /// Which deleted and replaced data its account keeps.
+    /// The deleted and replaced data that its account keeps.
     pub keeps: Keeps,
-    /// Does its account track when it was accessed last?
+    /// Does its account track last access times?
     pub tracks_access: bool,
     /// Its account and container, if events need them.
     pub origin: Option<Arc<Origin>>,
@@ -170,25 +170,26 @@ impl Core {
         Ok(At { tables, name: blob.as_str().into(), keeps, tracks_access: self.tracks_access(home), origin })
     }
 
-    /// Does an account track when its blobs were accessed last?
+    /// Does an account track the last access times of its blobs?
     pub fn tracks_access(&self, home: &str) -> bool {
         self.options.last_access.applies_to(account_of(home))
     }
 
-    /// After an upload, which can take long: is the container still the one in which the blob was located?
+    /// Is the container still the one in which the blob was located? To be checked after an upload, which can
+    /// take long.
     pub async fn still_there(&self, home: &str, container: &ContainerName, at: &At) -> Result<()> {
         let tables = tables_of(&*self.container(home, container).await?)?;
         if tables == at.tables { Ok(()) } else { Err(ErrorCode::ContainerNotFound.into()) }
     }
 
-    /// The head of a blob as it is now.
+    /// The current head of the blob.
     pub async fn head(&self, at: &At) -> Result<Option<Head>> {
         let mut head = self.row(at, keyspace::HEAD).await?.map(|row| Head::decode(&row.value)).transpose()?;
         head.iter_mut().for_each(|head| head.settle(self.clock().ticks()));
         Ok(head)
     }
 
-    /// One row of a blob as it is now.
+    /// The current value of one row of the blob.
     pub async fn row(&self, at: &At, row: &str) -> Result<Option<Row>> {
         let found = self.engine().get(at.tables.blobs, &at.name, &[row]).await?;
         Ok(found.into_iter().next().flatten())

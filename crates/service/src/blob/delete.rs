@@ -1,8 +1,9 @@
-//! Delete Blob: one small commit, whatever is deleted. The sweep removes the rest.
+//! Delete Blob: one small commit, regardless of the amount of data. The sweep removes the rest.
 //!
-//! Snapshots are deleted together by raising a mark in the head, below which none counts, or below which all can be
-//! restored. The head stays as long as such a mark or the one for uncommitted blocks is needed. A protected snapshot
-//! prevents that: the rows of the snapshots are read first, and the commit demands that none has changed.
+//! Snapshots are deleted together by raising a mark in the head: snapshots below it are gone, or, with soft
+//! delete, can be restored. The head stays as long as such a mark or the one for uncommitted blocks is needed.
+//! A protected snapshot prevents this: the rows of the snapshots are read first, and the commit requires that
+//! none has changed.
 
 use lazuli_model::blob::operation::{BlobRequest, Revision as Which};
 use lazuli_model::blob::write::DeleteSnapshots;
@@ -21,9 +22,9 @@ use crate::{Error, Grant, Result};
 
 /// The outcome of a deletion.
 struct Gone {
-    /// Deadline for undoing it, in ticks.
+    /// Deadline for undoing the deletion, in ticks.
     until: Option<u64>,
-    /// Is a version left behind?
+    /// Does the blob remain as a version?
     is_version: bool,
     has_garbage: bool,
     retired: Pairs,
@@ -64,8 +65,8 @@ impl Core {
         Ok(Outcome::Deleted { is_permanent: gone.until.is_none() && !gone.is_version })
     }
 
-    /// Deletes a blob that the server itself wrote, permanently, even if the account keeps deleted blobs. `false` if
-    /// there is none.
+    /// Permanently deletes a blob that the server itself wrote, even if the account keeps deleted blobs.
+    /// `false` if there is none.
     pub async fn discard(&self, at: &At) -> Result<bool> {
         match self.delete_blob(at, Guard::none(self.clock()), DeleteSnapshots::Include).await {
             Ok(_) => {
@@ -94,7 +95,7 @@ impl Core {
             };
             match self.decide_with_event(at, OperationKind::DeleteBlob, rule, writes).await {
                 Ok(Decided::Done(gone)) => return Ok(gone),
-                // The state that should be kept has changed in the meantime.
+                // The state to keep has changed in the meantime.
                 Ok(Decided::Rejected) | Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
                 Err(error) => return Err(error),
             }
@@ -213,13 +214,13 @@ fn deleting(
         head.deleted = Some(Box::new(Revision { deleted: deletion, lease: None, ..blob }));
     }
     let head = emptied(head, version, deletion);
-    // With versions, a blob is not deleted but has no current version any more.
+    // With versioning, a deleted blob just has no current version any more.
     let until = deletion.filter(|_| shelf.is_none()).map(|deleted| deleted.until);
     let gone = Gone { until, is_version: shelf.is_some(), has_garbage, retired };
     Ok((Step::put_or_delete(head), gone))
 }
 
-/// The head after the blob and everything that belongs to it was deleted in the commit `version`.
+/// The head after the deletion of the blob, with everything that belongs to it, in the commit `version`.
 fn emptied(mut head: Head, version: u64, deletion: Option<Deleted>) -> Head {
     head.blob = None;
     if let Some(staged) = &mut head.marks.staged {
@@ -233,7 +234,7 @@ fn emptied(mut head: Head, version: u64, deletion: Option<Deleted>) -> Head {
     head
 }
 
-/// Deletes all snapshots, permanently or so that they can be restored.
+/// Deletes all snapshots, either permanently or by soft delete.
 fn drop_snapshots(marks: &mut Marks, version: u64, deletion: Option<Deleted>) {
     match deletion {
         Some(_) if marks.snapshots.count > 0 => {

@@ -34,7 +34,7 @@ impl Core {
     }
 }
 
-/// Does the operation write something that a scope encrypts?
+/// Does the operation write data that a scope encrypts?
 fn has_scope(action: &BlobAction) -> bool {
     matches!(
         action,

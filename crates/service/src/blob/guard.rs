@@ -1,6 +1,7 @@
 //! The checks that every operation on a blob shares: lease, conditions, encryption key, pending copies, archive.
 //!
-//! The lease is checked before the conditions: its holder may create over what exists in spite of `If-None-Match: *`.
+//! The lease is checked before the conditions: its holder may overwrite the blob in spite of `If-None-Match:
+//! *`.
 
 use lazuli_engine::Clock;
 use lazuli_model::blob::condition::{Facts, Purpose};
@@ -13,17 +14,17 @@ use lazuli_model::{DateTime, ErrorCode, Guid, OperationKind};
 use super::record::{Head, Revision, time};
 use crate::{Grant, Result, access};
 
-/// The part of a request that decides whether it may continue.
+/// The part of a request that determines whether it is accepted.
 #[derive(Clone)]
 pub struct Guard {
-    /// The id of the lease that was sent.
+    /// The lease id in the request.
     pub lease: Option<Guid>,
     conditions: Conditions,
     key_sha256: Option<[u8; 32]>,
     scope: Option<String>,
     /// The rights suffice only for a blob that does not exist yet.
     creates_only: bool,
-    /// The version that the blob itself must be.
+    /// The version that must be the current one.
     version: Option<u64>,
     clock: Clock,
 }
@@ -55,8 +56,8 @@ impl Guard {
         }
     }
 
-    /// The same for a request that names this version, which was the blob itself. Changes fail with `Conflict` when it no
-    /// longer is.
+    /// The guard of a request that names this version, which was the current one. Changes fail with `Conflict`
+    /// if it no longer is.
     pub fn of_version(self, id: u64) -> Self {
         Self { version: Some(id), ..self }
     }
@@ -66,17 +67,17 @@ impl Guard {
         Self { creates_only: access::blob::creates_only(grant, kind), ..Self::of(request, clock) }
     }
 
-    /// Does the request name nothing that the blob must be or have?
+    /// Is the request without conditions and requirements?
     pub fn is_unconditional(&self) -> bool {
         !self.creates_only && self.lease.is_none() && self.conditions == Conditions::default()
     }
 
-    /// The time for checking leases.
+    /// The time at which leases are checked.
     pub fn now(&self) -> DateTime {
         time(self.clock.ticks())
     }
 
-    /// Checks a read of a state that exists. A lease id that is sent must be that of the active lease.
+    /// Checks a read of an existing state. A lease id in the request must be that of the active lease.
     pub fn read(&self, blob: &Revision) -> Result<()> {
         self.inspect(blob)?;
         self.has_key(blob)
@@ -88,20 +89,20 @@ impl Guard {
         self.meets(Purpose::Read, blob)
     }
 
-    /// Checks a read that shows no content, such as that of page ranges: it needs no key.
+    /// Checks a read that reveals no content, such as that of page ranges: it needs no key.
     pub fn read_without_key(&self, blob: &Revision) -> Result<()> {
         self.lease_of(blob, Use::Read)?;
         self.meets(Purpose::Read, blob)
     }
 
-    /// Checks a change that everyone may make in spite of a lease, such as a snapshot.
+    /// Checks a change that is allowed in spite of a lease, such as a snapshot.
     pub fn shared_change(&self, blob: Option<&Revision>) -> Result<()> {
         let blob = self.existing(blob)?;
         self.lease_of(blob, Use::Read)?;
         self.meets(Purpose::Change, blob)
     }
 
-    /// Checks a change of a blob that must exist. If the lease no longer locks, the change removes it.
+    /// Checks a change of a blob that must exist. If the lease is no longer active, the change removes it.
     pub fn change(&self, blob: Option<Revision>) -> Result<Revision> {
         self.existing(blob.as_ref())?;
         // It exists.
@@ -148,7 +149,7 @@ impl Guard {
         self.meets_uncommitted()
     }
 
-    /// Uncommitted blocks do not count as a blob: they have no ETag, no tags, and no tier that was chosen.
+    /// Uncommitted blocks do not count as a blob: they have no ETag, no tags, and no explicit tier.
     fn meets_uncommitted(&self) -> Result<()> {
         if !self.conditions.tier.met_by(None) {
             return Err(ErrorCode::AccessTierChangeTimeConditionNotMet.into());
@@ -156,13 +157,13 @@ impl Guard {
         Ok(self.conditions.check(Purpose::Change, None).map_err(lazuli_model::Failure::from)?)
     }
 
-    /// Checks the conditions alone: for lease operations, which carry their ids.
+    /// Checks only the conditions, for lease operations, which carry their own ids.
     pub fn conditions(&self, blob: Option<&Revision>) -> Result<()> {
         let blob = self.existing(blob)?;
         self.meets(Purpose::Change, blob)
     }
 
-    /// The client's key must be the one that the blob was written with.
+    /// The key in the request must be the one that the blob was written with.
     pub fn has_key(&self, blob: &Revision) -> Result<()> {
         if blob.encryption.scope.is_some() && self.key_sha256.is_some() {
             return Err(ErrorCode::BlobCustomerSpecifiedEncryptionMismatch.into());
@@ -176,7 +177,8 @@ impl Guard {
         self.has_scope(blob)
     }
 
-    /// A block list replaces the content: a blob with a key or a scope needs the same, a blob without can get one.
+    /// A block list replaces the content: if the blob has a key or a scope, the request needs the same;
+    /// otherwise, it can set one.
     pub fn may_replace(&self, blob: &Revision) -> Result<()> {
         if blob.encryption.key_sha256.is_some() {
             self.has_key(blob)?;
@@ -265,8 +267,8 @@ pub fn unprotected(has_hold: bool, until: Option<DateTime>, now: DateTime) -> Re
     if is_protected { Err(ErrorCode::BlobImmutableDueToPolicy.into()) } else { Ok(()) }
 }
 
-/// Does the operation give the blob a new ETag and a new time of its last change? This is the only place that defines
-/// the rule.
+/// Does the operation give the blob a new ETag and a new time of its last change? The rule is defined only
+/// here.
 pub const fn renews(kind: OperationKind) -> bool {
     match kind {
         OperationKind::PutBlob
@@ -292,7 +294,7 @@ pub const fn renews(kind: OperationKind) -> bool {
 }
 
 impl Revision {
-    /// Notes a change by an operation of this kind in the commit `version`.
+    /// Records a change by an operation of this kind in the commit `version`.
     pub fn touch(&mut self, kind: OperationKind, version: u64) {
         if renews(kind) {
             self.changed = version;

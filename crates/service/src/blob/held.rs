@@ -1,8 +1,9 @@
 //! Containers with protected blobs cannot be deleted.
 //!
-//! What must stay true: the record of a container says that it may have protected states before it has the first one, and
-//! says so for ever. So only the deletion of such a container reads its rows. A state that gets its protection while the
-//! container is being deleted may be lost with it, like a blob that is written at that time.
+//! What must stay true: the record of a container says that it may have protected states before it has the
+//! first one, and never stops saying so. So only the deletion of such a container reads its rows. A state that
+//! gets its protection while the container is being deleted may be lost with it, like a blob that is written at
+//! that time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,17 +25,17 @@ use crate::catalog::{Edit, Live};
 /// Maximum rows per scan.
 const SCAN_ROWS_MAX: usize = 2_000;
 
-/// The knowledge that the deletion of a container has about its blobs.
+/// Knowledge about protected blobs, for the deletion of a container.
 #[derive(Debug, Default)]
 pub struct Cleared {
-    /// The version of the container's record for which no protected state was found.
+    /// The version of the container's record at which no protected state was found.
     seen: Option<Version>,
-    /// The version for which the blobs must be looked at before the container can be deleted.
+    /// The version at which the blobs must be checked before the container can be deleted.
     wanted: Option<(Version, Tables)>,
 }
 
 impl Cleared {
-    /// Fails with `Conflict` if the blobs of the container must be looked at first.
+    /// Fails with `Conflict` if the blobs of the container must be checked first.
     pub fn check(&mut self, live: &Live, data: &ContainerData, tables: Tables) -> Result<()> {
         if data.may_hold && self.seen != Some(live.version) {
             self.wanted = Some((live.version, tables));
@@ -44,7 +45,7 @@ impl Cleared {
     }
 }
 
-/// Does the action give a blob a policy or a legal hold?
+/// Does the action set a policy or a legal hold on a blob?
 pub fn protects(action: &BlobAction) -> bool {
     let sets = |set: &Immutability| set.policy.is_some() || set.legal_hold == Some(true);
     match action {
@@ -60,16 +61,16 @@ pub fn protects(action: &BlobAction) -> bool {
 }
 
 impl Core {
-    /// Notes that a container may have protected states from now on.
+    /// Records that a container may have protected states from now on.
     pub async fn expect_protection(&self, home: &str, container: &ContainerName) -> Result<()> {
         let name = name_of(home, container);
         let found = self.service.catalog.find(name).await?;
-        // Without a container, the operation fails by itself.
+        // Without a container, the operation itself fails.
         let Some(live) = found else { return Ok(()) };
         if ContainerData::decode(&live.record.data)?.may_hold {
             return Ok(());
         }
-        // A change of the catalog must not be cancelled midway, so a task makes it.
+        // A change of the catalog must not be cancelled midway, so it runs in a task.
         let (service, home, container) = (self.service.clone(), home.to_owned(), container.clone());
         let noted = tokio::spawn(async move {
             let noted = service.catalog.edit(name_of(&home, &container), |live| {
@@ -85,8 +86,8 @@ impl Core {
         })
     }
 
-    /// After a deletion of a container failed: were its blobs to be looked at first, and is none of them protected? Then
-    /// the deletion can be tried again.
+    /// After the deletion of a container failed: did it fail only because the blobs had to be checked first,
+    /// and is none of them protected? If so, the deletion can be retried.
     pub async fn clear(&self, cleared: &mut Cleared) -> Result<bool> {
         let Some((version, tables)) = cleared.wanted.take() else { return Ok(false) };
         if self.has_protected(tables).await? {
@@ -96,7 +97,7 @@ impl Core {
         Ok(true)
     }
 
-    /// Is a blob, snapshot or version protected? Reads rows until there is one.
+    /// Is a blob, snapshot or version protected? Reads rows until it finds one.
     async fn has_protected(&self, tables: Tables) -> Result<bool> {
         let search = Arc::new(Mutex::new(Search { now: self.clock().ticks(), ..Search::default() }));
         let mut range = KeyRange::ALL;

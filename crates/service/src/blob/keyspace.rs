@@ -4,7 +4,7 @@
 //!
 //! | table | row | record |
 //! |---|---|---|
-//! | blobs | `` | [`Head`](super::record::Head): the blob and everything that outlives it |
+//! | blobs | `` | [`Head`](super::record::Head): the blob, and what remains after its deletion |
 //! | blobs | `e/<id>` | [`Waiting`](super::event): an event that is not delivered yet |
 //! | blobs | `s/<time>` | [`Revision`](super::record::Revision): a snapshot |
 //! | blobs | `u/<generation>` | reserved: an upload of one of several processes |
@@ -15,12 +15,13 @@
 //! | staged | `<block id>/<upload>` | [`Staged`](super::record::Staged): an uncommitted block |
 //! | tags | see [`tags`](super::tags) | the index of tags: all rows are in one partition |
 //!
-//! A slot is the number of a segment (8 digits) or, for an append blob, the end offset of a run of bytes (16 digits). So
-//! a scan that starts at an offset finds the run that contains it. A generation of a page blob has one empty segment as a
-//! marker: commits that name the generation require it, and the sweep removes it last.
+//! A slot is the number of a segment (8 digits) or, for an append blob, the end offset of a run of bytes (16
+//! digits). A scan that starts at an offset therefore finds the run that contains it. A generation of a page
+//! blob has one empty segment as a marker: commits that refer to the generation require it, and the sweep
+//! removes it last.
 //!
-//! What must stay true: rows that name a generation sort before rows that hold content, so that a listing can leave a
-//! blob when it comes to its content.
+//! What must stay true: rows that refer to a generation sort before rows that hold content, so that a listing
+//! can skip the rest of a blob when it reaches its content.
 
 use std::fmt::{self, Write as _};
 
@@ -73,12 +74,12 @@ pub struct Generation(pub u64);
 pub enum KeySlot {
     /// A segment, by its number.
     Segment(u32),
-    /// A run of an append blob, by the offset at which it ends.
+    /// A run of an append blob, identified by its end offset.
     Run(u64),
 }
 
 impl KeySlot {
-    /// The last run of an append blob, which still grows.
+    /// The last run of an append blob, which is still growing.
     pub const TAIL: KeySlot = KeySlot::Run(u64::MAX);
 }
 
@@ -104,7 +105,7 @@ pub enum RowKind {
     Version(u64),
     /// Content of a generation.
     Named(Generation, KeySlot),
-    /// Content of a generation that nothing can name any more.
+    /// Content of a generation that nothing can refer to any more.
     Unnamed(Generation, KeySlot),
     /// Pages of a page blob.
     Cell(Generation, CellKey),
@@ -115,7 +116,7 @@ pub enum RowKind {
 pub struct CellKey {
     /// The number of the cell.
     pub cell: u32,
-    /// The epoch in which its pages were written: the number of snapshots that were made before.
+    /// The epoch in which its pages were written: the number of snapshots taken before.
     pub epoch: u32,
 }
 
@@ -173,7 +174,7 @@ pub fn named(generation: Generation, slot: KeySlot) -> String {
     format!("{NAMED}{:016x}/{slot}", generation.0)
 }
 
-/// The row of content that nothing can name any more.
+/// The row of content that nothing can refer to any more.
 pub fn unnamed(generation: Generation, slot: KeySlot) -> String {
     format!("{UNNAMED}{:016x}/{slot}", generation.0)
 }
@@ -214,12 +215,12 @@ pub fn staged_of(row: &str) -> Option<(BlockId, Generation)> {
     Some((BlockId::new(&bytes?)?, Generation(number(upload)?)))
 }
 
-/// All segments of all generations of a blob, named or not.
+/// All segments of all generations of a blob, referenced or not.
 pub fn content(name: &str) -> KeyRange {
     rows_between(name, NAMED, AFTER_UNNAMED)
 }
 
-/// The runs of an append blob that end beyond an offset, named or not.
+/// The runs of an append blob that end beyond an offset, referenced or not.
 pub fn runs(name: &str, generation: Generation, offset: u64) -> [KeyRange; 2] {
     let first = KeySlot::Run(offset.saturating_add(1));
     [named as fn(Generation, KeySlot) -> String, unnamed].map(|row| {
@@ -230,7 +231,7 @@ pub fn runs(name: &str, generation: Generation, offset: u64) -> [KeyRange; 2] {
     })
 }
 
-/// The rows of the cells from one on, up to and including another, in all epochs.
+/// The rows of a range of cells, both ends included, in all epochs.
 pub fn cells(name: &str, generation: Generation, first: u32, last: u32) -> KeyRange {
     let start = cell(generation, CellKey { cell: first, epoch: 0 });
     let end = cell(generation, CellKey { cell: last, epoch: u32::MAX });
@@ -249,7 +250,7 @@ pub fn without_cells(name: &str) -> KeyRange {
     rows_between(name, HEAD, CELLS)
 }
 
-/// The rows of a partition from one on, up to and without another.
+/// The rows of a partition from one row up to, but not including, another.
 fn rows_between(name: &str, first: &str, end: &str) -> KeyRange {
     let place = |row: &str| KeyPosition { partition: name.into(), row: row.into() };
     KeyRange { start: Bound::Included(place(first)), end: Bound::Excluded(place(end)) }
@@ -286,7 +287,7 @@ fn number(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The stored form. A line here may be added, never changed.
+    /// The stored form. Lines may be added here, but never changed.
     #[test]
     fn keys_stay() {
         assert_eq!(event(Generation(0x8d)), "e/000000000000008d");

@@ -1,4 +1,4 @@
-//! Lease Blob. The ETag stays: a lease is not part of the state that it protects.
+//! Lease Blob. It does not change the ETag: a lease is not part of the state that it protects.
 
 use lazuli_model::ErrorCode;
 use lazuli_model::blob::lease::{self, LeaseAction, Leased};
@@ -39,7 +39,8 @@ impl Core {
     }
 }
 
-/// Takes the blob to lease from its head. One that has only uncommitted blocks is an empty block blob.
+/// Extracts the blob to lease from its head. A blob that has only uncommitted blocks counts as an empty block
+/// blob.
 fn leased(head: &mut Head) -> Option<Revision> {
     match head.uncommitted() {
         Some(marks) => {

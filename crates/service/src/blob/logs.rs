@@ -1,4 +1,4 @@
-//! Request logs as the server uses them: to write, list and delete without a client.
+//! Request logs, written, listed and deleted by the server itself.
 
 use bytes::Bytes;
 use lazuli_model::blob::list::{BlobEntry, BlobPosition, Include, ListBlobs, ListedState};
@@ -16,7 +16,7 @@ const PAGE_LOGS_MAX: u32 = 1000;
 pub struct LogPage {
     /// Names and sizes, by name.
     pub logs: Vec<(String, u64)>,
-    /// Where the next page starts.
+    /// The start of the next page.
     pub next: Option<BlobPosition>,
 }
 
@@ -26,8 +26,8 @@ impl Blobs {
         self.0.ensure_logs(home).await
     }
 
-    /// Adds lines to a log, which is created if it does not exist. Returns `false`, and adds nothing, if the log has
-    /// reached `bytes_max` or was deleted and can be restored: the lines then belong in another log.
+    /// Adds lines to a log, which is created if it does not exist. Returns `false`, and adds nothing, if the
+    /// log has reached `bytes_max`, or is deleted but can be restored: the lines then belong in another log.
     pub async fn append_log(
         &self,
         home: &str,
@@ -39,7 +39,7 @@ impl Blobs {
         Box::pin(self.0.append_log(home, name, lines, annotate, bytes_max)).await
     }
 
-    /// Deletes a log permanently, even if the account keeps deleted blobs. `false` if there is none.
+    /// Permanently deletes a log, even if the account keeps deleted blobs. `false` if there is none.
     pub async fn discard_log(&self, home: &str, name: &BlobName) -> Result<bool> {
         let mut at = self.0.locate(home, &ContainerName::logs(), name).await?;
         at.keeps = Default::default();

@@ -11,9 +11,9 @@ use super::core::Core;
 pub struct Counters {
     /// Bytes of content released.
     pub released_bytes: AtomicU64,
-    /// Blobs that the sweep has looked at.
+    /// Blobs that the sweep has examined.
     pub swept_blobs: AtomicU64,
-    /// Scans of all rows that were completed.
+    /// Completed scans of all rows.
     pub scans: AtomicU64,
 }
 

@@ -3,22 +3,23 @@
 //! | what | where |
 //! |---|---|
 //! | row keys, records | `keyspace`, `record/`, `segment`, `codec` |
-//! | commits that decide on the state they find | `commit`, `guard` |
+//! | commits that decide based on the current state | `commit`, `guard` |
 //! | content in use, content to reclaim | `pins`, `todo`, `sweep/` |
 //! | tags and their index | `tags/` |
 //! | deleted states that can be restored, versions | `keep/` |
 //! | containers that cannot be deleted because of their blobs | `held` |
 //! | events | `event/` |
-//! | the time of the last access | `access_time` |
-//! | the server's own logs, and how much an account holds | `logs`, `append/log`, `capacity` |
+//! | last access times | `access_time` |
+//! | request logs written by the server, and the size of an account | `logs`, `append/log`, `capacity` |
 //! | operations | `container`, `put`, `blocks/`, `append/`, `page/`, `read`, `reader`, `list/`, `lease`, `snapshot`, `protect`, `delete`, `copy/` |
 //!
 //! What must stay true:
-//! - Content is durable before a row names it. A head names a generation; the pieces of a generation are in rows that no
-//!   update overwrites.
-//! - A commit that names a generation writes its rows or demands that they exist.
+//! - Content is durable before a row refers to it. A head refers to a generation; the pieces of a generation
+//!   are in rows that no update overwrites.
+//! - A commit that refers to a generation writes its rows or requires that they exist.
 //! - Every piece belongs to one blob. Generations, snapshots and blocks of that blob may share it.
-//! - The sweep makes content unnameable, then releases it, then forgets it. Each step may be repeated after a crash.
+//! - The sweep first makes content unreferenceable, then releases it, then removes the rows. Each step may be
+//!   repeated after a crash.
 
 mod access_time;
 mod append;
@@ -119,7 +120,7 @@ impl Blobs {
         }))
     }
 
-    /// Executes an operation. The content comes from the reader.
+    /// Executes an operation. The reader returns the content.
     pub fn execute(
         &self,
         authorized: Authorized<'_, Operation>,
@@ -144,7 +145,7 @@ impl Blobs {
         let core = &self.0;
         let home = grant.home.as_str();
         let outcome = match operation {
-            // The futures of operations are large, and each caller's future would contain them, so they are boxed.
+            // The futures of operations are large and would be part of each caller's future, so they are boxed.
             Operation::Blob(request) => return Box::pin(self.on_blob(grant, *request, supply)).await,
             Operation::Container(request) => Box::pin(core.on_container(grant, *request)).await?,
             Operation::ListContainers(list) => core.list_containers(home, list).await?,
@@ -264,7 +265,7 @@ impl Blobs {
             BlobAction::Snapshot(metadata) => Box::pin(core.snapshot(&at, guard, metadata)).await,
             BlobAction::AbortCopy(id) => Box::pin(core.abort_copy(&at, guard, id)).await,
             BlobAction::Undelete => Box::pin(core.undelete(&at)).await,
-            // Only accounts with a hierarchical namespace have it.
+            // Only accounts with a hierarchical namespace support this.
             BlobAction::SetExpiry(_) => Err(ErrorCode::HierarchicalNamespaceNotEnabled.into()),
             BlobAction::ClearPage(span, sequence) => {
                 Box::pin(core.clear_page(&at, guard, span, sequence)).await
@@ -274,22 +275,22 @@ impl Blobs {
         }
     }
 
-    /// Anonymous access to a container; none if there is no such container.
+    /// The level of anonymous access to a container; none if there is no such container.
     pub async fn public_access(&self, home: &str, container: &ContainerName) -> Result<PublicAccess> {
         self.0.public_access(home, container).await
     }
 
-    /// The background work of copying large blobs within this server.
+    /// The background task that copies large blobs within this server.
     pub fn copies(&self) -> Copies {
         Copies::new(self.0.clone(), false)
     }
 
-    /// The background work of copying large blobs from other servers.
+    /// The background task that copies large blobs from other servers.
     pub fn remote_copies(&self) -> Copies {
         Copies::new(self.0.clone(), true)
     }
 
-    /// The background work of recording when blobs were read.
+    /// The background task that records when blobs were read.
     pub fn accesses(&self) -> Accesses {
         Accesses::new(self.0.clone())
     }
@@ -299,7 +300,7 @@ impl Blobs {
         Events::new(self.0.clone())
     }
 
-    /// The background work of reclaiming content that is no longer used.
+    /// The background task that reclaims unused content.
     pub fn reclaim(&self) -> Reclaim {
         Reclaim::new(self.0.clone())
     }

@@ -1,7 +1,7 @@
 //! Finds the content that rows refer to, for copies and checks of a whole engine.
 //!
-//! What must stay true: every row of the Blob service that can name content is known here. A row of an unknown kind is
-//! an error, so that a copy never omits its content.
+//! What must stay true: all kinds of rows of the Blob service that can refer to content are known here. A row
+//! of an unknown kind is an error, so that a copy never omits content.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ use super::{Holds, pieces_of};
 use crate::keyspace;
 use crate::record::{ContainerRecord, KeptRecord};
 
-/// Finds the pieces of content that the rows of all services name. It must see every row of an engine, the system table
-/// first.
+/// Finds the pieces of content that the rows of all services refer to. It must see every row of an engine,
+/// those of the system table first.
 pub fn naming() -> Box<dyn Naming> {
     Box::new(Names::default())
 }
 
-/// The tables of the containers that were seen. Memory grows with the number of containers.
+/// The tables of the containers seen so far. Memory use depends on the number of containers.
 #[derive(Default)]
 struct Names {
     tables: HashMap<TableId, Holds>,
@@ -30,7 +30,7 @@ impl Naming for Names {
         if table == TableId::SYSTEM {
             return self.learn(row);
         }
-        // Rows of a deleted container name content that is being released.
+        // Rows of a deleted container refer to content that is being released.
         match self.tables.get(&table) {
             Some(holds) => pieces_of(*holds, row, see),
             None => Ok(()),
@@ -39,7 +39,7 @@ impl Naming for Names {
 }
 
 impl Names {
-    /// Notes the tables of a container.
+    /// Records the tables of a container.
     fn learn(&mut self, row: RowView<'_>) -> Result<()> {
         if keyspace::service_of(row.partition) != Some(Service::Blob) {
             return Ok(());

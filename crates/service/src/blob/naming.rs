@@ -26,10 +26,10 @@ impl Holds {
     pub const ALL: [Holds; TABLES] = [Holds::Blobs, Holds::Staged, Holds::Tags];
 }
 
-/// Passes every piece that a row of a container names to `see`.
+/// Passes every piece that a row of a container refers to to `see`.
 ///
-/// Content that nothing can name any more is left out: it is being released. Uncommitted blocks that no longer count
-/// are released before their rows are deleted, so their pieces may be gone.
+/// Content that nothing can refer to any more is omitted: it is being released. Invalid uncommitted blocks are
+/// released before their rows are deleted, so their pieces may be gone.
 pub fn pieces_of(holds: Holds, row: RowView<'_>, see: &mut See<'_>) -> Result<()> {
     let value = || Bytes::copy_from_slice(row.value);
     match (holds, RowKind::of(row.row)) {
@@ -40,7 +40,7 @@ pub fn pieces_of(holds: Holds, row: RowView<'_>, see: &mut See<'_>) -> Result<()
         (Holds::Blobs, Some(RowKind::Named(..))) => {
             Segment::decode(value())?.pieces().for_each(|piece| see(*piece, true));
         }
-        // Heads, snapshots and versions name generations; their pieces are in rows of their own.
+        // Heads, snapshots and versions refer to generations, whose pieces are in separate rows.
         (
             Holds::Blobs,
             Some(

@@ -1,4 +1,4 @@
-//! The order of names: by UTF-16 code units, as the engine has it.
+//! The order of names: by UTF-16 code units, as in the engine.
 
 /// Compares names.
 pub fn compare(a: &str, b: &str) -> std::cmp::Ordering {
@@ -17,7 +17,7 @@ pub fn after_prefix(prefix: &str) -> Option<String> {
     None
 }
 
-/// The character after this one in the order of UTF-16: those beyond the basic plane sort before U+E000.
+/// The next character in UTF-16 order: those beyond the basic plane sort before U+E000.
 fn successor(c: char) -> Option<char> {
     match c {
         '\u{d7ff}' => Some('\u{10000}'),
@@ -27,15 +27,15 @@ fn successor(c: char) -> Option<char> {
     }
 }
 
-/// Where to start a scan that finds every string that is not less than `text` by its bytes. The two orders differ only
-/// for characters from U+E000 to U+FFFF, which sort before those beyond the basic plane by bytes, and after them by
-/// UTF-16.
+/// The start of a scan that finds every string not less than `text` in byte order. Byte order and UTF-16 order
+/// differ only for characters from U+E000 to U+FFFF: they sort before those beyond the basic plane by bytes,
+/// and after them in UTF-16.
 pub fn start_for_bytes(text: &str) -> &str {
     let at = text.char_indices().find(|(_, c)| ('\u{e000}'..='\u{ffff}').contains(c));
     at.map_or(text, |(at, _)| &text[..at])
 }
 
-/// Does every string compare with `text` by UTF-16 as by bytes?
+/// Does every string compare with `text` in the same way by UTF-16 and by bytes?
 pub fn agrees_with_bytes(text: &str) -> bool {
     text.chars().all(|c| c < '\u{e000}')
 }

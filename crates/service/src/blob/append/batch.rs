@@ -1,12 +1,12 @@
 //! Appends that wait for the same blob are committed together.
 //!
-//! Every commit writes the tail again, so a commit for each of many concurrent appends would write it many times over.
+//! Every commit rewrites the tail, so separate commits for many concurrent appends would rewrite it many times.
 //! One task per blob takes all waiting appends, commits them together, and repeats this until none are left.
 //!
 //! What must stay true:
-//! - Each append is checked on the state that those before it leave, and has its own offset and its own ETag, as if it
-//!   were a commit of its own.
-//! - The task owns the content until the outcome is known, so it does not matter whether the caller still waits.
+//! - Each append is checked against the state after the previous ones, and has its own offset and ETag, as if
+//!   it were committed alone.
+//! - The task owns the content until the outcome is known, so the caller may give up waiting.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,16 +26,16 @@ use crate::blob::segment::SegmentPart;
 use crate::blob::upload::Received;
 use crate::{Error, Result};
 
-/// Appends of one commit.
+/// Maximum appends in one commit.
 const BATCH_APPENDS_MAX: usize = 256;
-/// A commit takes no more appends beyond this many small bytes.
+/// Once the small appends of a commit exceed this many bytes, it takes no more.
 const BATCH_BYTES_MAX: usize = 256 * 1024;
 
 /// The waiting appends of each blob that has a task.
 #[derive(Default)]
 pub struct Appends(Mutex<HashMap<At, VecDeque<Waiting>>>);
 
-/// An append that waits for its commit.
+/// An append that is waiting for its commit.
 struct Waiting {
     append: Append,
     received: Received,
@@ -43,7 +43,7 @@ struct Waiting {
     reply: oneshot::Sender<Result<Outcome>>,
 }
 
-/// An append as the commit decides on it.
+/// An append for which a commit decides the outcome.
 struct Candidate {
     append: Append,
     parts: Vec<SegmentPart>,
@@ -70,7 +70,7 @@ impl Appends {
     fn push(&self, at: &At, waiting: Waiting) -> bool {
         let mut queues = self.lock();
         if let Some(queue) = queues.get_mut(at) {
-            // While a commit takes long, callers may give up and try again: their abandoned appends are dropped from
+            // During a slow commit, callers may give up and retry: their abandoned appends are dropped from
             // time to time.
             if queue.len().is_power_of_two() {
                 queue.retain(|waiting| !waiting.reply.is_closed());
@@ -125,7 +125,7 @@ impl Drop for Task {
 }
 
 impl Core {
-    /// Appends bytes that were received.
+    /// Appends received bytes.
     pub async fn append_received(
         self: &Arc<Self>,
         at: &At,
@@ -135,7 +135,8 @@ impl Core {
         let parts = parts_of(&received.body);
         let (reply, replied) = oneshot::channel();
         if self.appends.push(at, Waiting { append, received, parts, reply }) {
-            // Made before it is spawned: a runtime that is shutting down drops a task without starting it.
+            // Created before the task is spawned: a runtime that is shutting down drops a task without starting
+            // it.
             let task = Task { core: Arc::clone(self), at: at.clone(), has_ended: false };
             tokio::spawn(task.run());
         }
@@ -148,7 +149,7 @@ impl Core {
     async fn append_batch(&self, at: &At, mut batch: VecDeque<Waiting>) {
         let mut attempts = 0;
         loop {
-            // Nothing was sent yet, so appends whose callers no longer wait are left out.
+            // Nothing was sent yet, so appends whose callers have given up are omitted.
             let (left, waiting): (VecDeque<_>, VecDeque<_>) =
                 batch.into_iter().partition(|waiting| waiting.reply.is_closed());
             fail(left, &ErrorCode::OperationTimedOut.into());
@@ -172,7 +173,7 @@ impl Core {
                     }
                     self.fold_if_due(at, target.generation, fill).await;
                 }
-                // Only a new blob's append rejects its commit.
+                // Only the append to a new blob can reject the whole commit.
                 Err(Error::Rejected(failure)) => {
                     attempts = 0;
                     fail(batch.drain(..1), &Error::Rejected(failure));
@@ -186,8 +187,8 @@ impl Core {
         }
     }
 
-    /// One commit. Returns the outcomes of the first appends, as many as it decided on, and how full the tail is; `None` if
-    /// the blob has other runs by now.
+    /// Executes one commit. Returns the outcomes of the first appends, as many as it decided on, and the fill
+    /// level of the tail; `None` if the blob has other runs by now.
     async fn append_once(
         &self,
         at: &At,
@@ -224,8 +225,8 @@ fn fail(batch: impl IntoIterator<Item = Waiting>, error: &Error) {
     batch.into_iter().for_each(|waiting| waiting.finish(Err(error.clone())));
 }
 
-/// Decides on the head, for one append after the other. Rejects the commit with `Conflict` if the blob no longer has these
-/// runs.
+/// Decides on the head, one append at a time. Rejects the commit with `Conflict` if the blob no longer has
+/// these runs.
 fn batch_rule(
     candidates: Vec<Candidate>,
     target: Target,
@@ -233,8 +234,8 @@ fn batch_rule(
 ) -> impl Fn(Option<Head>, u64) -> Result<(Step, Decisions)> + Send + Sync + 'static {
     move |head, version| {
         let mut head = head.unwrap_or_default();
-        // Each append needs a version of its own, after those of the last change and the last snapshot, up to that of the
-        // commit.
+        // Each append needs its own version: greater than those of the last change and the last snapshot, and
+        // at most that of the commit.
         let changed = head.blob.as_ref().map_or(0, |blob| blob.changed).max(head.marks.shape);
         let count = version.saturating_sub(changed).clamp(1, candidates.len() as u64);
         let (mut decided, mut parts) = (Vec::with_capacity(candidates.len()), Vec::new());

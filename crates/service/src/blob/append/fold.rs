@@ -1,7 +1,8 @@
 //! Folding: moves the tail of an append blob to a run that never changes again.
 //!
-//! The append that finds the tail full folds it. An append is durable before that, so a fold that fails does no harm: the
-//! next append tries again. Appends continue meanwhile; only a tail that is far too long holds them up.
+//! The append that finds the tail full folds it. The append is durable before that, so a failed fold does no
+//! harm: the next append tries again. Appends continue during a fold; only a tail that is far too long blocks
+//! them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -42,7 +43,8 @@ impl Folds {
 }
 
 impl Core {
-    /// Folds the tail if it is full and no other task does it. Waits for a fold if the tail is far too long.
+    /// Folds the tail if it is full and no other task is folding it. If the tail is far too long, waits for the
+    /// fold.
     pub(super) async fn fold_if_due(&self, at: &At, generation: Generation, fill: Fill) {
         let permit = match fill {
             Fill::Room => None,
@@ -91,7 +93,7 @@ impl Core {
         decided.map(drop)
     }
 
-    /// Moves small appends into one upload, if they are too many bytes for a row.
+    /// Moves small appends into one upload, if they are too large for a row.
     async fn join_small(
         &self,
         at: &At,
@@ -124,7 +126,7 @@ impl Core {
     }
 }
 
-/// Reports the outcome of the commit that names an upload.
+/// Reports the outcome of the commit that refers to an upload.
 fn settle(loose: Option<Loose>, decided: &Result<Decided<()>>) {
     let Some(mut loose) = loose else { return };
     match decided {

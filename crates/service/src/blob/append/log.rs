@@ -1,9 +1,9 @@
 //! Logs: blobs that only the server writes.
 //!
-//! To clients a log is a block blob without blocks. It grows like an append blob, so adding to it costs the same however
-//! long it is, and front ends that share an engine add to one log without conflicts.
+//! To clients a log is a block blob without blocks. It grows like an append blob, so adding to it costs the
+//! same at any length, and front ends that share an engine can add to one log without conflicts.
 //!
-//! What must stay true: lines and the metadata that describes them are one commit.
+//! What must stay true: lines and the metadata that describes them are written in one commit.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use crate::catalog::{Created, NewContainer};
 use crate::stream::Whole;
 use crate::{Error, Result};
 
-/// The metadata of a log with more lines, from its metadata so far: `None` for a log that does not exist yet. It may be
-/// called several times for one commit.
+/// Computes the metadata of a log with more lines from its current metadata, which is `None` if the log does
+/// not exist yet. It may be called several times for one commit.
 pub type Annotate = Arc<dyn Fn(Option<&Metadata>) -> Metadata + Send + Sync>;
 
 /// The content type of logs.
@@ -35,8 +35,8 @@ impl Core {
         self.logs(home).await.map(drop)
     }
 
-    /// Adds lines to a log, which is created if it does not exist. Returns `false`, and adds nothing, if the log has
-    /// reached `bytes_max` or was deleted and can be restored: the lines then belong in another log.
+    /// Adds lines to a log, which is created if it does not exist. Returns `false`, and adds nothing, if the
+    /// log has reached `bytes_max`, or is deleted but can be restored: the lines then belong in another log.
     pub async fn append_log(
         &self,
         home: &str,
@@ -85,13 +85,13 @@ impl Core {
         let draft = NewContainer { name: container.as_str().to_owned(), tables: TABLES, data: data.encode() };
         match self.service.catalog.create(name_of(home, &container), draft).await? {
             Created::Done(record) => Ok(At::new(tables_in(&record)?, "")),
-            // Another front end was faster.
+            // Another front end has created it in the meantime.
             Created::Exists => Ok(At::new(tables_of(&*self.container(home, &container).await?)?, "")),
             Created::Blocked => Err(ErrorCode::ContainerBeingDeleted.into()),
         }
     }
 
-    /// The runs of a log that takes more.
+    /// The runs of a log that accepts more lines.
     async fn log_target(&self, at: &At, bytes_max: u64) -> Result<Option<Target>> {
         let head = self.head(at).await?.unwrap_or_default();
         Ok(match (head.blob, head.deleted) {
@@ -104,7 +104,7 @@ impl Core {
     }
 }
 
-/// Decides on the head of a log. Rejects the commit with `Conflict` if the log is not as it was read.
+/// Decides on the head of a log. Rejects the commit with `Conflict` if the log has changed since it was read.
 fn log_rule(
     target: Target,
     length: u64,

@@ -1,11 +1,12 @@
 //! Append blobs: create, append, seal.
 //!
-//! The content is a list of runs. The last run, the tail, takes appended bytes; when it is full it is folded: its bytes
-//! move to a run that never changes again. So an append costs the same however long the blob is.
+//! The content is a list of runs. The last run, the tail, takes appended bytes; when it is full it is folded:
+//! its bytes move to a run that never changes again. So an append costs the same at any length of the blob.
 //!
 //! What must stay true:
-//! - An append is part of one commit of head and tail. Both are updates, so concurrent appends never conflict.
-//! - Bytes of a run never change. A snapshot or a reader therefore only needs the size that the blob had.
+//! - An append is one commit of head and tail. Both are updates, so concurrent appends never conflict.
+//! - Bytes of a run never change. A snapshot or a reader therefore needs only the size of the blob at that
+//!   time.
 
 mod batch;
 mod fold;
@@ -38,15 +39,15 @@ use crate::stream::Source;
 use crate::{Grant, Result};
 use tail::Grow;
 
-/// Attempts while the blob is replaced between reading and committing. Other appends are no reason to try again.
+/// Attempts while the blob is replaced between reading and committing. Other appends cause no retry.
 const ATTEMPTS_MAX: usize = 16;
 
-/// Everything about an append but its bytes.
+/// Everything about an append except its bytes.
 #[derive(Clone)]
 pub struct Append {
     /// The operation.
     pub kind: OperationKind,
-    /// The checks that every change shares.
+    /// The checks that all changes share.
     pub guard: Guard,
     /// Conditions on position and size.
     pub conditions: AppendConditions,
@@ -56,7 +57,7 @@ pub struct Append {
 #[derive(Clone, Copy)]
 struct Target {
     generation: Generation,
-    /// The blob has no runs yet: the commit names these.
+    /// The blob has no runs yet: the commit adds these.
     is_new: bool,
 }
 
@@ -105,7 +106,7 @@ impl Core {
         append.check(&blob, length)
     }
 
-    /// The runs of the blob as it is. A blob whose copy has failed has none.
+    /// The runs of the current blob. A blob whose copy has failed has none.
     async fn target(&self, at: &At) -> Result<Target> {
         let blob = self.head(at).await?.and_then(|head| head.blob);
         Ok(match blob.map(|blob| blob.content) {
@@ -114,7 +115,8 @@ impl Core {
         })
     }
 
-    /// One commit of head and tail; `None` if the blob has other runs by now. The rule decides which bytes the tail gets.
+    /// One commit of head and tail; `None` if the blob has other runs by now. The rule decides which bytes are
+    /// appended to the tail.
     async fn grow<T: Send + 'static>(
         &self,
         at: &At,

@@ -1,4 +1,4 @@
-//! The tail of an append blob: how it grows, and how its start is cut off once it was folded.
+//! The tail of an append blob: how it grows, and how its start is removed after it was folded.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,14 +8,14 @@ use lazuli_engine::{Next, Rejected, Update, Version};
 use super::run;
 use crate::blob::segment::{Segment, SegmentPart};
 
-/// A tail with this many parts is due to be folded.
+/// A tail with this number of parts is due to be folded.
 const PARTS_MAX: usize = 64;
-/// A tail with this many times the bytes of the largest small append is due to be folded.
+/// A tail is due to be folded when it has this many times the bytes of the largest small append.
 const INLINE_FACTOR: usize = 4;
-/// A tail that exceeds its bounds this many times holds up appends until it is folded.
+/// A tail that exceeds its bounds by this factor blocks appends until it is folded.
 const URGENT_FACTOR: usize = 8;
 
-/// How full a tail is.
+/// The fill level of a tail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fill {
     /// It takes more.
@@ -125,7 +125,7 @@ impl Grow {
         Self { parts: Mutex::new(parts), inline_max, fill: Mutex::default() }
     }
 
-    /// The parts that it adds.
+    /// The parts to add.
     pub fn parts(&self) -> Vec<SegmentPart> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -135,7 +135,7 @@ impl Grow {
         *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = parts;
     }
 
-    /// How full the tail was after the commit.
+    /// The fill level of the tail after the commit.
     pub fn fill(&self) -> Fill {
         *self.fill.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -153,7 +153,7 @@ impl Update for Grow {
 
 /// Removes bytes from the start of a tail that was folded up to there, inside a commit.
 pub struct Cut {
-    /// Where the tail must start.
+    /// The offset at which the tail must start.
     pub start: u64,
     /// Number of bytes.
     pub length: u64,

@@ -1,8 +1,8 @@
 //! Put Block List.
 //!
-//! The commit demands that neither the uncommitted blocks nor the blob that blocks were taken from have changed since they
-//! were read; otherwise everything starts over. Segments beyond the first are written before, in commits of bounded size.
-//! Nothing names them until the last commit.
+//! The commit requires that neither the uncommitted blocks nor the blob that blocks were taken from have
+//! changed since they were read; otherwise everything starts over. Segments after the first are written
+//! earlier, in commits of bounded size. Nothing refers to them until the last commit.
 
 use bytes::{Bytes, BytesMut};
 use lazuli_model::blob::block::BlockRef;
@@ -26,10 +26,10 @@ use crate::blob::tags::{Pairs, retired};
 use crate::blob::upload::{Installed, Loose};
 use crate::{Error, Grant, Result};
 
-/// Attempts while uncommitted blocks or the blob change between reading and committing.
+/// Maximum attempts if uncommitted blocks or the blob change between reading and committing.
 const ATTEMPTS_MAX: usize = 16;
 
-/// Content that is ready to be named.
+/// Content that is ready to be committed.
 struct Ready {
     installed: Installed,
     /// Small blocks that were joined.
@@ -61,7 +61,7 @@ impl Core {
         Err(lazuli_engine::Error::Conflict.into())
     }
 
-    /// Commits the list; `None` if something has changed since it was put together.
+    /// Commits the list; `None` if something has changed since it was assembled.
     async fn commit_list(
         &self,
         at: &At,
@@ -84,7 +84,7 @@ impl Core {
         let kind = OperationKind::PutBlockList;
         let decided = self.decide_with_event(at, kind, rule, writes).await;
         drop(pin);
-        // Also after a failure: segments may have been written.
+        // Also after a failure, since segments may have been written.
         self.todo.blob(at);
         if let Some(mut loose) = loose {
             match &decided {
@@ -106,7 +106,7 @@ impl Core {
         }
     }
 
-    /// Makes the content ready to be named; `None` if an uncommitted block is gone.
+    /// Prepares the content for the commit; `None` if an uncommitted block is gone.
     async fn prepare(&self, at: &At, gathered: &mut Gathered) -> Result<Option<Ready>> {
         if let Some(stored) = inline(gathered, self.content.inline_max()) {
             let installed = Installed { stored, writes: Vec::new(), pin: None };
@@ -159,7 +159,7 @@ impl Core {
     }
 }
 
-/// Decides on the head. Rejects the commit with `Conflict` if the blocks are no longer as they were read.
+/// Decides on the head. Rejects the commit with `Conflict` if the blocks have changed since they were read.
 fn list_rule(
     guard: Guard,
     revision: Revision,
@@ -183,8 +183,8 @@ fn list_rule(
         let written = written(&revision, version);
         let mut next = replaced(head, revision, lease, OperationKind::PutBlockList, version);
         if let Some(marks) = &mut next.marks.staged {
-            // Blocks that were uploaded after the list was put together stay. The next block may have an id of another
-            // length: only the ids of uncommitted blocks are compared.
+            // Blocks that were uploaded after the list was assembled stay. The next block may have an id of
+            // another length: only the ids of uncommitted blocks are compared.
             marks.horizon = horizon;
         }
         Ok((Step::Put(Box::new(next)), (written, retired)))
@@ -198,7 +198,7 @@ fn parts_of(content: &BlockContent) -> &[SegmentPart] {
     }
 }
 
-/// The content as part of the head, if it is small enough.
+/// The content for the head, if it is small enough to be part of it.
 fn inline(gathered: &Gathered, inline_max: usize) -> Option<Stored> {
     let ids: usize = gathered.blocks.iter().map(|(id, _)| id.as_bytes().len() + 2).sum();
     if usize::try_from(gathered.size).ok()?.saturating_add(ids) > inline_max {

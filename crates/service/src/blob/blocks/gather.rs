@@ -1,7 +1,8 @@
-//! Looks up the blocks of a list: among uncommitted blocks and among those of the blob as it is.
+//! Looks up the blocks of a list: among uncommitted blocks and among those of the current blob.
 //!
-//! What must stay true: memory grows with the number of blocks, not with their bytes. The bytes of small
-//! blocks are in their rows: a bounded number of them is kept, and the rest are read again when they are written.
+//! What must stay true: memory use depends on the number of blocks, not on their size. The bytes of small
+//! blocks are in their rows: a bounded part of them is kept in memory, and the rest is read again when it is
+//! written.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,16 +22,16 @@ use crate::blob::reader::read_segment;
 use crate::blob::record::{Revision, Staged, Stored};
 use crate::blob::segment::{Segment, SegmentPart};
 
-/// Maximum bytes of small blocks that are kept.
+/// Maximum bytes of small blocks that are kept in memory.
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
 
 /// The content of a block that is to be committed.
 pub enum BlockContent {
     /// It is in the content store.
     Parts(Vec<SegmentPart>),
-    /// It is small, and here.
+    /// It is small, and in memory.
     Bytes(Bytes),
-    /// It is small, and in the row of the uncommitted block.
+    /// It is small, and stored in the row of the uncommitted block.
     Row {
         /// The row.
         key: String,
@@ -52,26 +53,26 @@ impl BlockContent {
 
 /// The blocks of a list in order.
 pub struct Gathered {
-    /// The blocks, each with the place of its content.
+    /// The blocks, each with the index of its content.
     pub blocks: Vec<(BlockId, usize)>,
     /// The contents. Those that the list does not use are empty.
     pub contents: Vec<BlockContent>,
     /// Number of bytes of all blocks.
     pub size: u64,
-    /// The mark that the commit must still find, if there were uncommitted blocks.
+    /// The mark that must be unchanged at the commit, if there were uncommitted blocks.
     pub fence: u64,
-    /// Uncommitted blocks up to this version are used up or dropped.
+    /// Uncommitted blocks up to this version are committed or dropped.
     pub horizon: u64,
-    /// The mark that the commit must still find, if blocks of the blob as it is are used.
+    /// The mark that must be unchanged at the commit, if blocks of the current blob are used.
     pub shape: Option<u64>,
     /// Keeps the content that was read.
     _pin: Pin,
 }
 
-/// Where a block was found: places in the list of contents.
+/// The position of a found block: an index into the list of contents.
 #[derive(Clone, Copy, Default)]
 struct Found {
-    /// With the version of the upload.
+    /// The version of the upload, and the index.
     staged: Option<(u64, usize)>,
     committed: Option<usize>,
 }
@@ -102,7 +103,7 @@ impl Search {
         if found.staged.is_some_and(|(latest, _)| latest > version) {
             return;
         }
-        // A later upload takes the place of an earlier one, so that repeated uploads take no more memory.
+        // A later upload replaces an earlier one in place, so repeated uploads take no more memory.
         let place = found.staged.map_or(self.contents.len(), |(_, place)| place);
         found.staged = Some((version, place));
         let key = row.key();
@@ -166,8 +167,8 @@ impl Core {
         Ok(gathered)
     }
 
-    /// Searches the uncommitted blocks. Returns the greatest version of all that were seen. As of one moment: an upload with a
-    /// smaller version that was missed would be dropped by the commit.
+    /// Searches the uncommitted blocks. Returns the greatest version seen. Reads one snapshot: if it missed an
+    /// upload with a smaller version, the commit would drop that upload.
     async fn search_staged(&self, at: &At, horizon: u64, search: &mut Search) -> Result<u64> {
         let shared = Arc::new(Mutex::new(std::mem::take(search)));
         let seen = shared.clone();
@@ -177,7 +178,7 @@ impl Core {
         Ok(greatest)
     }
 
-    /// Searches the blocks of the blob as it is.
+    /// Searches the blocks of the current blob.
     async fn search_committed(&self, at: &At, blob: Revision, search: &mut Search) -> Result<()> {
         match blob.content {
             Stored::Inline { bytes, blocks } => {
@@ -209,7 +210,7 @@ impl Core {
 }
 
 impl Gathered {
-    /// Puts the blocks in the order of the list, and forgets those that it does not use.
+    /// Puts the blocks in the order of the list, and drops those that it does not use.
     fn arrange(&mut self, list: &[BlockRef], search: Search, shape: u64) -> Result<()> {
         let Search { wanted, mut contents, .. } = search;
         let mut is_used = vec![false; contents.len()];

@@ -17,11 +17,11 @@ use crate::blob::core::{At, Core};
 use crate::blob::guard::{Guard, of_kind};
 use crate::{Grant, Result};
 
-/// Attempts while uncommitted blocks are committed or dropped.
+/// Maximum attempts if uncommitted blocks are committed or dropped in between.
 const ATTEMPTS_MAX: usize = 16;
 
 impl Core {
-    /// Get Block List. A blob without a committed state has a list, too.
+    /// Get Block List. A blob without a committed state has a block list, too.
     pub async fn get_block_list(
         &self,
         grant: &Grant,
@@ -84,8 +84,8 @@ impl Core {
         Ok(Some(list))
     }
 
-    /// The uncommitted blocks that count, the latest upload of each: as many as Azure can have. As of one moment, so that a
-    /// block that is uploaded again meanwhile is not missed.
+    /// The valid uncommitted blocks, the latest upload of each, up to Azure's limit. Reads one snapshot, so
+    /// that a block that is uploaded again at the same time is not missed.
     async fn uncommitted_blocks(&self, at: &At, horizon: u64) -> Result<Vec<BlockEntry>> {
         let shared: Arc<Mutex<Vec<(BlockEntry, u64)>>> = Arc::default();
         let seen = shared.clone();
@@ -94,7 +94,7 @@ impl Core {
             let entry = BlockEntry { id: row.id, size: row.block.length() };
             let is_full = blocks.len() >= UNCOMMITTED_BLOCKS_MAX;
             match blocks.last_mut() {
-                // Uploads of the same block stand together.
+                // Uploads of the same block are adjacent.
                 Some((last, version)) if last.id == entry.id => {
                     if row.version > *version {
                         (*last, *version) = (entry, row.version);

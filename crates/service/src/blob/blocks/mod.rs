@@ -1,7 +1,8 @@
 //! Blocks: uploaded one by one, then committed as a list.
 //!
-//! Uncommitted blocks are rows of a table of their own, so that they do not stand in the way of listings. No commit covers
-//! both tables. Therefore the head says which uncommitted blocks count: those with a version beyond its horizon.
+//! Uncommitted blocks are rows of a separate table, so that they do not slow down listings. No commit covers
+//! both tables. Therefore the head says which uncommitted blocks are valid: those with a version greater than
+//! its horizon.
 
 mod commit;
 mod gather;
@@ -71,13 +72,13 @@ pub struct StagedRows<'a> {
 }
 
 impl Core {
-    /// All rows of uncommitted blocks of a blob, whether or not they count.
+    /// All rows of uncommitted blocks of a blob, valid or not.
     pub fn staged_rows<'a>(&'a self, at: &'a At) -> StagedRows<'a> {
         StagedRows { core: self, at, range: Some(KeyRange::partition(&at.name)) }
     }
 
-    /// Passes all uncommitted blocks of a blob beyond a version to `see`, in the order of their ids, as of one moment. Returns
-    /// the greatest version of all that there are.
+    /// Passes all uncommitted blocks of a blob beyond a version to `see`, in the order of their ids, from one
+    /// snapshot. Returns the greatest version of all of them.
     async fn every_staged_row(
         &self,
         at: &At,

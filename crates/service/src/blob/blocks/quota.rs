@@ -1,9 +1,9 @@
 //! Limits the uncommitted blocks of a blob.
 //!
-//! Blocks are rows without a common head that could count them, so each process counts in memory. It remembers how many
-//! blocks a blob can certainly still take, and counts the rows again when those are used up. What must stay true: memory
-//! is bounded, and a process that has forgotten a blob counts its rows. Other front ends of the same database count by
-//! themselves, so that together they can exceed the limit.
+//! Blocks are rows without a common head that could count them, so each process counts in memory. It stores how
+//! many more blocks a blob can certainly take, and counts the rows again when those are used up. What must stay
+//! true: memory is bounded, and a process that has forgotten a blob counts its rows. Each front end of a
+//! database counts independently, so together they can exceed the limit.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,11 +20,11 @@ use crate::blob::record::Head;
 /// Maximum blobs to remember.
 const BLOBS_MAX: usize = 1024;
 
-/// How many blocks the blobs can still get to which blocks were uploaded last.
+/// The remaining quota of the blobs to which blocks were uploaded most recently.
 #[derive(Default)]
 pub struct Quotas(Mutex<HashMap<(TableId, Arc<str>), Quota>>);
 
-/// How many blocks a blob can still get.
+/// The number of blocks that a blob can still get.
 #[derive(Clone, Copy)]
 struct Quota {
     /// The horizon of the blocks that were counted.
@@ -78,7 +78,7 @@ impl Core {
         };
         let left = match self.quotas.take(at, marks.horizon) {
             Some(left) => left,
-            // To replace a block costs no count, however often it is done.
+            // Replacing a block never requires a count.
             None if self.is_staged(at, marks.horizon, id).await? => return Ok(()),
             None => {
                 let count = self.count_staged(at, marks.horizon, max).await?;
@@ -103,7 +103,7 @@ impl Core {
             && let Some(page) = rows.next().await?
         {
             for row in page.into_iter().filter(|row| row.version > horizon) {
-                // Uploads of the same block stand together.
+                // Uploads of the same block are adjacent.
                 let id = Some(row.id);
                 count += usize::from(id != last);
                 last = id;

@@ -12,12 +12,12 @@ use crate::blob::record::Stored;
 use crate::blob::segment::{Cutter, Entry, SegmentPart};
 use crate::blob::upload::{Installed, UploadedContent, named};
 
-/// A commit takes no more segments beyond this many bytes.
+/// Once the segments of a commit exceed this many bytes, it takes no more.
 const COMMIT_BYTES_MAX: usize = 1024 * 1024;
 
 impl Core {
-    /// Writes all segments but the first, which belongs to the commit that names the generation. That commit demands that
-    /// the others are still there.
+    /// Writes all segments but the first, which belongs to the commit that refers to the generation. That
+    /// commit requires that the others still exist.
     pub async fn write_segments(&self, at: &At, entries: impl Iterator<Item = Entry>) -> Result<Installed> {
         let generation = self.fresh_generation();
         let pin = self.pins.generation(at.tables.blobs, &at.name, generation);
@@ -47,12 +47,12 @@ impl Core {
         Ok(Installed { stored, writes: last, pin: Some(pin) })
     }
 
-    /// Writes rows that nothing names yet.
+    /// Writes rows that nothing refers to yet.
     async fn write_rows(&self, at: &At, writes: Vec<Write>) -> Result<()> {
         if writes.is_empty() {
             return Ok(());
         }
-        // From now on there is something that nothing may ever name.
+        // From now on there are rows that may remain unreferenced.
         self.todo.blob(at);
         match self.engine().apply(at.tables.blobs, &at.name, writes).await? {
             Applied::Done { .. } => Ok(()),
@@ -60,7 +60,7 @@ impl Core {
         }
     }
 
-    /// The rows of a copy, cut into the blocks of its source, which must be pinned.
+    /// The rows of a copy, divided into the blocks of its source, which must be pinned.
     pub async fn install_blocks(
         &self,
         at: &At,

@@ -1,6 +1,6 @@
 //! Put Block.
 //!
-//! The block is stored first and announced in the head afterwards. If the second step does not happen, the request fails
+//! The block is stored first and announced in the head afterwards. If the second step fails, the request fails
 //! and a scan finds the block.
 //!
 //! What must stay true: an upload can take long, so the head that announces a block decides again whether the blob accepts
@@ -51,8 +51,8 @@ impl Core {
         self.has_room(at, &head, id).await
     }
 
-    /// Stores a block that was received, and announces it. A task does it: if the caller gives up in between, a block that is
-    /// rejected must be withdrawn nevertheless.
+    /// Stores a received block and announces it, in a separate task: even if the caller gives up in between, a
+    /// rejected block must be withdrawn.
     pub async fn stage(
         self: &Arc<Self>,
         at: &At,
@@ -61,7 +61,8 @@ impl Core {
         received: Received,
     ) -> Result<()> {
         if matches!(received.body, UploadedContent::Pieces(_)) {
-            // A blob changes most likely during a long upload. Until a block is withdrawn, a list can commit it.
+            // The blob is most likely to change during a long upload. Until a block is withdrawn, a list can
+            // commit it.
             accepts(&self.head(at).await?.unwrap_or_default(), guard, id)?;
         }
         let (core, at, guard, id) = (Arc::clone(self), at.clone(), guard.clone(), id.clone());
@@ -72,7 +73,7 @@ impl Core {
     }
 
     async fn stage_now(&self, at: &At, guard: &Guard, id: &BlockId, received: Received) -> Result<()> {
-        // The sweep must not take a block that is withdrawn for one that replaces another.
+        // The sweep must not mistake a withdrawn block for one that replaces another.
         let _pin = self.pins.blob(at.tables.blobs, &at.name);
         let Received { mut body, .. } = received;
         let row = keyspace::staged(id, self.fresh_generation());
@@ -118,8 +119,8 @@ impl Core {
         .await
     }
 
-    /// Removes a block that was stored but rejected. A list that has read it already must not be committed any more: its
-    /// content is freed.
+    /// Removes a block that was stored but rejected. A list that has already read it must no longer be
+    /// committed, since the content is freed.
     async fn withdraw(&self, at: &At, row: String, pieces: Vec<Piece>) -> Result<()> {
         self.engine().apply(at.tables.staged, &at.name, vec![remove(row)]).await?;
         self.change(at, |head, version| {
@@ -128,9 +129,9 @@ impl Core {
             Ok((Step::Put(Box::new(head)), ()))
         })
         .await?;
-        // A list that was committed before may have taken the pieces over; the sweep keeps those.
+        // A list that was committed earlier may refer to the pieces; the sweep keeps those.
         drop(self.loose(at, pieces));
-        // The head may have nothing but the fence.
+        // The head may contain only the fence.
         self.todo.blob(at);
         Ok(())
     }

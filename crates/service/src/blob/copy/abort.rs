@@ -12,7 +12,7 @@ use crate::blob::guard::Guard;
 use crate::blob::record::time;
 
 impl Core {
-    /// Abort Copy Blob. The destination stays, empty. The background work finds the copy aborted and stops.
+    /// Abort Copy Blob. The destination stays, but is empty. The background work notices this and stops.
     pub async fn abort_copy(&self, at: &At, guard: Guard, id: Guid) -> Result<Outcome> {
         self.change(at, move |head, version| {
             let mut head = head.unwrap_or_default();

@@ -21,7 +21,7 @@ use crate::blob::record::{CopyTask, Head, Revision};
 use crate::blob::upload::Installed;
 use crate::{Error, Grant, Result};
 
-/// A copy that is about to be made.
+/// A copy that is about to start.
 pub(super) struct CopyPlan {
     pub at: At,
     pub guard: Guard,
@@ -73,7 +73,8 @@ impl Core {
             let opened = self.open_source(source, &copy.source, style).await?;
             check_source(&opened.revision, copy, target)?;
             let plan = self.plan(at.clone(), guard.clone(), request, copy, &opened.revision);
-            // Runs and pages are changed in place, so only a block blob can share its generation with its snapshot.
+            // Runs and pages are modified in place, so only a block blob can share its generation with its
+            // snapshot.
             if opened.at != at || opened.revision.kind != BlobKind::Block {
                 return self.copy_content(plan, opened, copy, source).await;
             }
@@ -85,7 +86,7 @@ impl Core {
         Err(lazuli_engine::Error::Conflict.into())
     }
 
-    /// Copies the content of a source on this server, now or in the background.
+    /// Copies the content of a source on this server, immediately or in the background.
     async fn copy_content(
         &self,
         plan: CopyPlan,
@@ -101,7 +102,7 @@ impl Core {
         self.begin_pending(plan, task(&source.grant().home, source.blob(), &opened)).await
     }
 
-    /// The destination, as far as it does not depend on bytes.
+    /// The destination, except for its content.
     pub(super) fn plan(
         &self,
         at: At,
@@ -144,8 +145,9 @@ impl Core {
         CopyPlan { at, guard, id, kind, revision }
     }
 
-    /// A copy within one blob: the destination names the same generation, which the commit demands to be named still. `None` if
-    /// the source has changed since it was opened: a version that was the blob itself is one of its past states now.
+    /// A copy within one blob: the destination shares the generation, and the commit requires that the
+    /// generation is still referenced. `None` if the source has changed since it was opened: a version that was
+    /// the current blob then is an old version now.
     async fn share(&self, plan: CopyPlan, opened: Opened) -> Result<Option<Written>> {
         let which = opened.which;
         let CopyPlan { at, guard, kind, mut revision, .. } = plan;
@@ -206,7 +208,7 @@ impl Core {
         Ok(Written { digested, ..written? })
     }
 
-    /// Begins a copy that continues in the background. Until it is complete the destination is empty.
+    /// Starts a copy that continues in the background. Until it is complete the destination is empty.
     pub(super) async fn begin_pending(
         &self,
         plan: CopyPlan,
@@ -271,7 +273,8 @@ pub(super) fn check_source(source: &Revision, copy: &CopyBlob, target: Option<&R
     }
 }
 
-/// A tier of the other kind of blob: Azure does not know the name in one direction, and rejects the tier in the other.
+/// The tier belongs to the other kind of blob: in one direction Azure does not recognise the name, in the other
+/// it rejects the tier.
 fn fits_source(tier: AccessTier, kind: BlobKind) -> Result<()> {
     match kind {
         BlobKind::Block if !tier.is_for_block_blobs() => Err(Failure::from(ErrorCode::InvalidHeaderValue)

@@ -20,7 +20,7 @@ use crate::blob::put::settled;
 use crate::blob::upload::{Received, collect};
 use crate::{Grant, Result};
 
-/// A source that was received, with its description.
+/// A source whose bytes were received, with its description.
 struct Fetched {
     received: Received,
     headers: ContentHeaders,
@@ -48,7 +48,8 @@ impl Core {
         if source.expected == Digested::default() {
             permitted.clone()?;
         }
-        // A blob that is put at once has its MD5 as a property, whether or not the response has it.
+        // A blob that is written in one request gets its MD5 as a property, even if the response does not
+        // include it.
         let needed = Digests { md5: true, ..digests };
         let fetched = self.fetch(&at, &source, needed, supply, Style::FromUrlByTag).await?;
         permitted?;
@@ -183,7 +184,7 @@ impl Core {
     }
 }
 
-/// HTTP headers of the request, and those of the source where the request names none.
+/// The HTTP headers of the request, completed with those of the source.
 fn merged(own: ContentHeaders, source: ContentHeaders) -> ContentHeaders {
     ContentHeaders {
         content_type: own.content_type.or(source.content_type),

@@ -1,7 +1,7 @@
 //! Copies: from a blob of this server, or from another server.
 //!
-//! Every piece of content belongs to one blob, so a copy copies bytes. Only a copy within one blob, such as the promotion
-//! of a snapshot, shares its generation.
+//! Every piece of content belongs to one blob, so copying a blob copies its bytes. Only a copy within one blob,
+//! such as the promotion of a snapshot, shares its generation.
 
 mod abort;
 mod blob;
@@ -37,7 +37,7 @@ pub enum Supply<'a> {
     Body(&'a mut dyn Source),
     /// The source is a blob of this server.
     Local(Box<AuthorizedSource>),
-    /// The source is on another server, and this opens it.
+    /// The source is on another server; this value opens it.
     Remote(Box<dyn Opener + 'a>),
 }
 
@@ -45,7 +45,7 @@ pub enum Supply<'a> {
 pub struct Opened {
     /// Where it is.
     pub at: At,
-    /// What it was when it was opened: a version can be the blob itself.
+    /// The state at the time when the source was opened: a version can be the current blob.
     pub which: Which,
     /// Its state.
     pub revision: Revision,
@@ -53,15 +53,15 @@ pub struct Opened {
     pub pin: Pin,
 }
 
-/// How failures of the source are reported.
+/// The way in which failures of the source are reported.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// Copy Blob.
     Copy,
     /// The operations that end in `FromURL`.
     FromUrl,
-    /// The same, but an unmet `x-ms-source-if-match` has the code of Copy Blob: Copy Blob From URL, Put Blob From URL
-    /// and Put Block From URL.
+    /// As `FromUrl`, but an unmet `x-ms-source-if-match` has the code of Copy Blob: Copy Blob From URL, Put
+    /// Blob From URL and Put Block From URL.
     FromUrlByTag,
 }
 
@@ -94,7 +94,7 @@ impl Core {
         Ok(opened)
     }
 
-    /// The rows of a copy, cut into the blocks of its source, which must be pinned.
+    /// The rows of a copy, divided into the blocks of its source, which must be pinned.
     async fn install_copy(
         &self,
         at: &At,
@@ -109,7 +109,7 @@ impl Core {
         }
     }
 
-    /// The bytes of a source on this server, perhaps of a range only.
+    /// The bytes of a source on this server, or of a range of it.
     fn source_reader(&self, opened: Opened, source: &CopySource) -> Result<(BlobReader, u64)> {
         not_archived(&opened.revision)?;
         let size = opened.revision.size;
@@ -142,7 +142,7 @@ fn meets(conditions: &Conditions, stamp: Stamp, tags: &Tags, style: Style) -> Re
     }))
 }
 
-/// The same for a source on another server, whose conditions that server has checked.
+/// Like `receive`, for a source on another server, which has checked the conditions.
 fn unmet_in_source(failure: Failure, style: Style, conditions: &Conditions) -> Failure {
     let is_by_tag = style == Style::FromUrlByTag && conditions.if_match.is_some();
     match failure.code {
@@ -151,8 +151,8 @@ fn unmet_in_source(failure: Failure, style: Style, conditions: &Conditions) -> F
     }
 }
 
-/// An unmet condition of the destination. Copy Blob has a code of its own for all conditions but that on tags, the other
-/// copies only for `If-Match`.
+/// An unmet condition of the destination. Copy Blob has its own error code for all conditions except the one on
+/// tags, the other copies only for `If-Match`.
 pub(super) fn unmet_by_target(error: Error, conditions: &Conditions, is_async: bool) -> Error {
     let is_by_target = if is_async { conditions.if_tags.is_none() } else { conditions.if_match.is_some() };
     match &error {
@@ -163,12 +163,12 @@ pub(super) fn unmet_by_target(error: Error, conditions: &Conditions, is_async: b
     }
 }
 
-/// The supply does not match the operation: the server could not open the source.
+/// The input does not match the operation: the server could not open the source.
 pub fn unsupplied() -> Error {
     ErrorCode::CopySourceUnreachable.into()
 }
 
-/// Counts the bytes that pass, so that the progress of a copy is known.
+/// Counts the bytes that pass through, to track the progress of a copy.
 struct Counted<'a> {
     source: &'a mut dyn Source,
     passed: u64,

@@ -1,7 +1,7 @@
 //! Copies that continue in the background.
 //!
-//! The head of the destination has everything that is needed to copy, so a copy survives a restart: it starts over. The
-//! commit at the end demands that the copy is still pending.
+//! The head of the destination contains everything that the copy needs, so a copy survives a restart by
+//! starting over. The final commit requires that the copy is still pending.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::blob::upload::Installed;
 use crate::stream::{NextChunk, Source};
 use crate::{Error, Result};
 
-/// The progress is stored whenever this many more bytes were copied.
+/// The progress is stored each time this many more bytes were copied.
 const PROGRESS_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The background work of copying large blobs.
@@ -31,7 +31,8 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Copies within this server, or from other servers. A slow source elsewhere delays no copy within the server.
+    /// Copies within this server, or from other servers. A slow remote source does not delay copies within the
+    /// server.
     pub(in crate::blob) fn new(core: Arc<Core>, is_remote: bool) -> Self {
         Self { core, is_remote }
     }
@@ -42,7 +43,7 @@ impl Copies {
         let Some(at) = todo.next_copy(self.is_remote) else { return Ok(false) };
         let ended = self.core.end_pending(&at).await;
         if ended.is_err() {
-            // Whichever call has failed: the copy is still pending.
+            // Whichever call failed, the copy is still pending.
             todo.copy(at, self.is_remote);
         }
         ended.map(|()| true)
@@ -50,14 +51,14 @@ impl Copies {
 }
 
 impl Core {
-    /// Queues a copy whose first commit may have been applied although the engine failed.
+    /// Queues a copy whose first commit may have been applied even though the engine failed.
     pub fn queue_if_in_doubt<T>(&self, at: &At, is_remote: bool, begun: &Result<T>) {
         if matches!(begun, Err(Error::Engine(_))) {
             self.todo.copy(at.clone(), is_remote);
         }
     }
 
-    /// Makes a pending copy, or notes that it failed. After an error it is to be tried again.
+    /// Executes a pending copy, or records that it failed. After an error it should be retried.
     async fn end_pending(&self, at: &At) -> Result<()> {
         let Some(Revision { copy: Some(copy), copying: Some(task), .. }) =
             self.head(at).await?.and_then(|head| head.blob)
@@ -65,7 +66,7 @@ impl Core {
             return Ok(());
         };
         match self.copy_pending(at, copy.id, &task).await {
-            // The source is gone or has changed, or the copy was aborted.
+            // The source no longer exists or has changed, or the copy was aborted.
             Err(error) if is_final(&error) => {
                 let code = error.failure().code;
                 self.fail_copy(at, copy.id, format!("{} {}", code.status(), code.name())).await
@@ -133,7 +134,7 @@ impl Core {
         };
         let decided = self.decide_with_event(at, OperationKind::CopyBlob, rule, writes).await;
         drop(pin);
-        // Segments may be there that nothing names.
+        // There may be segments that nothing refers to.
         self.todo.blob(at);
         match decided? {
             Decided::Done(()) => Ok(()),
@@ -141,7 +142,7 @@ impl Core {
         }
     }
 
-    /// Notes that a copy failed, unless it is no longer pending.
+    /// Records that a copy failed, unless it is no longer pending.
     async fn fail_copy(&self, at: &At, id: Guid, why: String) -> Result<()> {
         let failed = self.change(at, move |head, version| {
             let mut head = head.unwrap_or_default();
@@ -172,7 +173,8 @@ impl Core {
     }
 }
 
-/// Would the copy fail again? Not if the stores or the connections of this server were unavailable.
+/// Would the copy fail again? Not if the cause was that the store or the connections of this server were
+/// unavailable.
 fn is_final(error: &Error) -> bool {
     match error {
         Error::Rejected(failure) => failure.code != ErrorCode::ServerBusy,

@@ -24,7 +24,7 @@ use crate::{Grant, Result};
 /// A source that is being opened.
 pub type Opening<'a> = Pin<Box<dyn Future<Output = std::result::Result<Remote, Failure>> + Send + 'a>>;
 
-/// The source of a request, opened once its destination is known to accept it.
+/// The source of a request. It is opened after the destination has been checked.
 pub trait Opener: Send {
     /// Opens it.
     fn open(self: Box<Self>) -> Opening<'static>;
@@ -38,13 +38,13 @@ pub trait Fetch: Send + Sync {
 
 /// A source on another server.
 pub struct Remote {
-    /// Its bytes, or those of the range that was requested.
+    /// Its bytes, or those of the requested range.
     pub body: Box<dyn Source>,
     /// Number of bytes.
     pub length: u64,
     /// Its kind.
     pub kind: BlobKind,
-    /// Its ETag, in the form in which its server compares it.
+    /// Its ETag, in the format of its server.
     pub etag: Option<String>,
     /// Its HTTP headers.
     pub headers: ContentHeaders,
@@ -56,20 +56,20 @@ pub struct Remote {
     pub sequence_number: u64,
     /// The number of appends to an append blob.
     pub appends: u32,
-    /// Is it an append blob that takes no more?
+    /// Is it a sealed append blob?
     pub is_sealed: bool,
 }
 
-/// Content that was received, with the rows that hold it.
+/// Received content, with the rows that refer to it.
 struct Landed {
-    /// Content that no row names yet. Pages are rows already.
+    /// Content that no row refers to yet. Pages are already rows.
     draft: Option<UploadedContent>,
     digested: Digested,
     installed: Installed,
 }
 
 impl Remote {
-    /// The source as a state, without its content.
+    /// The source as a blob state, without its content.
     pub(in crate::blob) fn revision(&self) -> Revision {
         Revision {
             size: self.length,
@@ -122,7 +122,7 @@ impl Core {
         Ok((Written { digested, ..written? }, id, CopyStatus::Success))
     }
 
-    /// Makes a pending copy whose source is on another server.
+    /// Executes a pending copy whose source is on another server.
     pub(super) async fn copy_pending_remote(&self, at: &At, id: Guid, task: &RemoteTask) -> Result<()> {
         let fetch = self.options.fetch.clone().ok_or_else(unsupplied)?;
         let etag = Some(task.etag.as_str()).filter(|etag| !etag.is_empty());

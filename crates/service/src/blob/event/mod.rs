@@ -1,15 +1,16 @@
 //! Events of blobs: created, deleted, moved to another tier.
 //!
-//! The commit that changes a blob writes the event as a row of the same blob, so an acknowledged change is never without
-//! its event. A background task delivers the events of one blob after the other and removes their rows.
+//! The commit that changes a blob writes the event as a row of the same blob, so every acknowledged change has
+//! its event. A background task delivers the events blob by blob and removes their rows.
 //!
 //! What must stay true:
-//! - A row goes away only after its event was delivered, or when it is known not to happen.
-//! - The event of a blob that leaves the archive is planned: its row has a time in the future. It happens unless a commit
-//!   before that time replaces or deletes the blob. The row that such a commit writes names the event that it cancels. What
-//!   becomes of the blob after that time does not matter, however late the event is delivered.
+//! - A row is removed only after its event was delivered, or when it is certain that the event will not happen.
+//! - The event of a blob that leaves the archive is planned: its row has a time in the future. It happens
+//!   unless a commit before that time replaces or deletes the blob. The row that such a commit writes names the
+//!   event that it cancels. Changes of the blob after that time do not matter, however late the event is
+//!   delivered.
 //! - Events of one blob are delivered in the order of their commits: one task delivers those of an account, sorted by time.
-//! - Without events, nothing here costs anything: there is no outbox.
+//! - If events are disabled, there is no outbox, and nothing here costs anything.
 
 mod outbox;
 mod record;
@@ -33,9 +34,9 @@ use super::keyspace;
 use super::record::{Head, Revision, time};
 use crate::{Error, Result};
 
-/// Events that are delivered before their rows are removed.
+/// Maximum events delivered before their rows are removed.
 const BATCH_MAX: usize = 64;
-/// A commit whose outcome is not known has arrived after this time, or never will.
+/// After this time, a commit of unknown outcome has been applied or never will be.
 const GRACE_TICKS: u64 = 120 * TICKS_PER_SECOND;
 /// The container of request logs: its blobs have no events.
 const LOGS: &str = "$logs";
@@ -43,13 +44,13 @@ const LOGS: &str = "$logs";
 /// The names that an event needs and that cannot be derived from the tables of a container.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// Where the records of the account are.
+    /// The prefix of the account's records.
     pub home: String,
     /// The container.
     pub container: String,
 }
 
-/// The event of one commit, written beside the change if there is one.
+/// The event of one commit, written together with the change, if there is one.
 struct Notice {
     id: Guid,
     kind: OperationKind,
@@ -59,7 +60,7 @@ struct Notice {
 }
 
 impl Notice {
-    /// Notes the decision of a rule. The rule may run several times; the last run counts.
+    /// Records the decision of a rule. The rule may run several times; the last run counts.
     fn note(&self, before: Option<&Revision>, after: Option<&Revision>, version: u64) {
         let waiting = self.waiting(before, after, version);
         *self.value.lock().unwrap_or_else(PoisonError::into_inner) = waiting.map(|waiting| waiting.encode());
@@ -116,8 +117,8 @@ impl Notice {
     }
 }
 
-/// The time in ticks of the planned event that a commit cancels; 0 if it cancels none. Both revisions are those at the time
-/// of the commit: if the blob has left the archive before, nothing is pending.
+/// The time in ticks of the planned event that a commit cancels; 0 if it cancels none. Both revisions are those
+/// at the time of the commit: if the blob has already left the archive, nothing is pending.
 fn cancelled(before: Option<&Revision>, after: Option<&Revision>) -> u64 {
     let pending = |of: &Revision| of.tier.rehydrating.map(|_| of.rehydrated);
     let (old, new) = (before.and_then(pending), after.and_then(pending));
@@ -131,7 +132,7 @@ impl Update for Notice {
     }
 }
 
-/// Remembers a blob whose commit was cancelled: it may have an event.
+/// Queues a blob whose commit was cancelled: it may have an event.
 struct Doubt<'a> {
     core: &'a Core,
     outbox: &'a Outbox,
@@ -163,7 +164,7 @@ fn has_events(kind: OperationKind) -> bool {
 }
 
 impl Core {
-    /// The same as [`Core::decide`], with the event of the operation in the same commit.
+    /// Like [`Core::decide`], with the event of the operation in the same commit.
     pub async fn decide_with_event<T: Send + 'static>(
         &self,
         at: &At,
@@ -216,15 +217,15 @@ impl Core {
 /// The events of one blob, in order.
 pub struct EventBatch {
     at: At,
-    /// Rows to be removed, each with the number of events that must have been delivered before.
+    /// Rows to remove, each with the number of events that must be delivered first.
     rows: Vec<(usize, String)>,
     has_more: bool,
     /// The events.
     pub events: Vec<Event>,
 }
 
-/// The events waiting for delivery, in a lane of their own for each set of accounts. Only one task at a time may take those
-/// of a lane.
+/// The events waiting for delivery, with a separate lane for each set of accounts. Only one task at a time may
+/// take the events of a lane.
 #[derive(Clone)]
 pub struct Events {
     core: Arc<Core>,
@@ -241,8 +242,8 @@ impl Events {
         Self { core: self.core.clone(), lane }
     }
 
-    /// The events of the blob of this lane that has waited longest; `None` if no blob waits. [`Events::delivered`] or
-    /// [`Events::failed`] must follow.
+    /// The events of the blob that has waited longest in this lane; `None` if no blob is waiting.
+    /// [`Events::delivered`] or [`Events::failed`] must follow.
     pub async fn next(&self) -> Result<Option<EventBatch>> {
         let core = &self.core;
         let Some(outbox) = &core.outbox else { return Ok(None) };
@@ -259,7 +260,7 @@ impl Events {
         }
     }
 
-    /// The events of a batch were delivered: forgets them.
+    /// Removes the events of a batch after their delivery.
     pub async fn delivered(&self, batch: EventBatch) -> Result<()> {
         let count = batch.events.len();
         let removed = self.forget(&batch, count).await;
@@ -271,8 +272,8 @@ impl Events {
         removed
     }
 
-    /// Only the first `count` events of a batch could be delivered: forgets them, so that they are not sent again after
-    /// newer ones. The others wait again.
+    /// Removes the first `count` events of a batch, the only ones that were delivered, so that they are not
+    /// sent again after newer ones. The others wait again.
     pub async fn failed(&self, batch: &EventBatch, count: usize) -> Result<()> {
         let removed = if count > 0 { self.forget(batch, count).await } else { Ok(()) };
         self.put_back(&batch.at);
@@ -299,14 +300,14 @@ impl Events {
         }
     }
 
-    /// Waits until all events of all lanes were delivered.
+    /// Waits until all events of all lanes are delivered.
     pub async fn drained(&self) {
         if let Some(outbox) = &self.core.outbox {
             outbox.drained().await;
         }
     }
 
-    /// Number of blobs whose events wait, in all lanes.
+    /// Number of blobs with waiting events, in all lanes.
     pub fn waiting(&self) -> usize {
         self.core.outbox.as_ref().map_or(0, Outbox::len)
     }
@@ -338,7 +339,8 @@ impl Core {
             }
             !is_cancelled
         });
-        // A commit can be ahead of the clock, so only the schedule shows which events are still to come.
+        // The version of a commit can be ahead of the clock, so only the schedule shows which events are still
+        // to come.
         let is_later = |waiting: &Waiting| waiting.is_planned() && waiting.event.time.ticks() > now;
         let later = found.iter().filter(|(_, waiting)| is_later(waiting));
         let next = later.map(|(_, waiting)| waiting.event.time.ticks()).min();
@@ -356,7 +358,7 @@ impl Core {
                 Delivery::PlannedIfUnchanged => self.is_unchanged(at, &waiting.event).await?,
             };
             batch.events.extend(happens.then_some(waiting.event));
-            // A cancelled row goes together with the one that cancels it: alone, it would be delivered.
+            // A cancelled row is removed together with the one that cancels it: alone, it would be delivered.
             let cancelled = cancelled.remove(&waiting.cancels).unwrap_or_default();
             let after = batch.events.len();
             batch.rows.extend(cancelled.into_iter().chain([row]).map(|row| (after, row)));
@@ -370,8 +372,8 @@ impl Core {
         Ok(blob.is_some_and(|blob| blob.tier.tier == event.tier && blob.tier.changed == Some(event.time)))
     }
 
-    /// The events of a blob that the next batch can depend on: not all, of which there can be very many while their target is
-    /// not reachable.
+    /// The events of a blob that the next batch can depend on: not all of them, since there can be very many
+    /// while the target is unreachable.
     async fn event_rows(&self, at: &At) -> Result<Vec<(String, Waiting)>> {
         let mut found = Vec::new();
         let mut next = Some(keyspace::events(&at.name));
@@ -388,7 +390,7 @@ impl Core {
             for row in page.rows {
                 found.push((row.row.to_string(), Waiting::decode(&at.name, &row.value)?));
             }
-            // One more than a batch has shows that there are more.
+            // One more than the size of a batch, to detect that there are more.
             keep_first(&mut found, BATCH_MAX + 1);
             next = page
                 .next

@@ -12,12 +12,12 @@ use tokio::sync::Notify;
 use crate::blob::core::{At, EnabledFor};
 use crate::keyspace::account_of;
 
-/// Maximum blobs remembered in each lane, and as many with later events; beyond it a scan of all rows is needed.
+/// Maximum blobs queued in each lane, and as many with later events; beyond it a scan of all rows is needed.
 const BLOBS_MAX: usize = 100_000;
 
 /// The blobs that have events to deliver.
 pub struct Outbox {
-    /// The accounts of each lane. The first lane that an account matches is its own.
+    /// The accounts of each lane. An account belongs to the first lane that it matches.
     accounts: Vec<EnabledFor>,
     list: Mutex<List>,
     changed: Notify,
@@ -36,7 +36,7 @@ struct Lane {
 struct Later {
     by_time: BTreeMap<u64, HashSet<At>>,
     len: usize,
-    /// The time of the first event that is not remembered. Then a scan is needed.
+    /// The time of the earliest event that is not queued. A scan is needed at that time.
     forgotten: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ impl Later {
             self.len += 1;
         }
         while self.len > BLOBS_MAX {
-            // The latest ones go: their scan is the furthest away.
+            // Drop the latest ones: their scan is needed last.
             let Some(mut last) = self.by_time.last_entry() else { return };
             let time = *last.key();
             self.forgotten = Some(self.forgotten.map_or(time, |known| known.min(time)));
@@ -70,7 +70,7 @@ impl Later {
         due
     }
 
-    /// Has an event that is not remembered happened?
+    /// Is an event due that is not queued?
     fn needs_scan(&mut self, now: u64) -> bool {
         let is_due = self.forgotten.is_some_and(|time| time <= now);
         if is_due {
@@ -99,7 +99,7 @@ impl Outbox {
         (!accounts.is_empty()).then(|| Self { accounts, list, changed: Notify::new() })
     }
 
-    /// Do changes of blobs in an account leave events?
+    /// Do changes of blobs in an account produce events?
     pub fn applies_to(&self, home: &str) -> bool {
         self.accounts.iter().any(|accounts| accounts.applies_to(account_of(home)))
     }
@@ -110,7 +110,7 @@ impl Outbox {
         self.accounts.iter().position(|accounts| accounts.applies_to(account)).unwrap_or(0)
     }
 
-    /// Queues a blob that has an event. `false` if the queue is full: then a scan is needed.
+    /// Queues a blob that has an event. `false` if the queue is full, so that a scan is needed.
     pub fn add(&self, at: &At) -> bool {
         let lane = self.lane_of(at);
         let mut list = self.lock();
@@ -134,7 +134,8 @@ impl Outbox {
         self.lock().later.add(at, ticks);
     }
 
-    /// Queues the blobs whose later events happen now. `false` if some of them were not remembered: then a scan is needed.
+    /// Queues the blobs whose later events are due. `false` if some of them were dropped, so that a scan is
+    /// needed.
     pub fn advance(&self, now: u64) -> bool {
         let mut list = self.lock();
         for at in list.later.due(now) {
@@ -152,7 +153,7 @@ impl Outbox {
         !needs_scan
     }
 
-    /// Takes the blob of a lane that has waited longest, and remembers it as the active one.
+    /// Takes the blob that has waited longest in a lane, and marks it as the active one.
     pub fn next(&self, lane: usize) -> Option<At> {
         let mut list = self.lock();
         let at = list.lanes[lane].queue.pop_front()?;
@@ -161,7 +162,7 @@ impl Outbox {
         Some(at)
     }
 
-    /// The work on the active blob of a lane has ended.
+    /// Ends the work on the active blob of a lane.
     pub fn end(&self, lane: usize) {
         self.lock().lanes[lane].active = None;
         self.changed.notify_waiters();
@@ -172,7 +173,7 @@ impl Outbox {
         self.lock().overflowed = false;
     }
 
-    /// A scan has seen all rows.
+    /// Records that a scan has seen all rows.
     pub fn scanned(&self) {
         let mut list = self.lock();
         list.is_scanned = !list.overflowed;
@@ -188,13 +189,13 @@ impl Outbox {
         !list.is_scanned || list.later.forgotten.is_some() || all.any(|at| at.tables.blobs == table)
     }
 
-    /// Number of blobs that wait.
+    /// Number of waiting blobs.
     pub fn len(&self) -> usize {
         let list = self.lock();
         list.lanes.iter().map(|lane| lane.queue.len() + usize::from(lane.active.is_some())).sum()
     }
 
-    /// Waits until no blob waits.
+    /// Waits until no blob is waiting.
     pub async fn drained(&self) {
         loop {
             let changed = self.changed.notified();
@@ -237,8 +238,8 @@ mod tests {
         At::new(tables, &format!("{number}"))
     }
 
-    /// Later events beyond the bound were forgotten: only the daily scan found them, and the rows of a deleted container
-    /// with such events could be erased.
+    /// Later events beyond the bound were dropped: only the daily scan found them, and the rows of a deleted
+    /// container with such events could be erased.
     #[test]
     fn later_events_beyond_the_bound_cause_a_scan_when_they_happen() {
         let outbox = Outbox::new(vec![EnabledFor::All]).unwrap();

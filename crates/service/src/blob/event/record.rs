@@ -16,7 +16,7 @@ const KINDS: [EventKind; 3] = [EventKind::Created, EventKind::Deleted, EventKind
 /// An event that waits to be delivered. The name of the blob is the partition of its row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// The event. Its time may be in the future, if it has not happened yet.
+    /// The event. Its time is in the future if it has not happened yet.
     pub event: Event,
     /// When it is sent.
     pub delivery: Delivery,
@@ -24,14 +24,15 @@ pub struct Waiting {
     pub cancels: u64,
 }
 
-/// When an event is sent.
+/// The time at which an event is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// At once.
     Now,
     /// At its time, unless a later row cancels it.
     Planned,
-    /// At its time, if the blob is then in its tier: an earlier version has written it, and no row cancels it.
+    /// At its time, if the blob is then in its tier. Written by earlier versions of the server; no row cancels
+    /// it.
     PlannedIfUnchanged,
 }
 
@@ -106,7 +107,7 @@ impl Waiting {
     }
 }
 
-/// Keeps the first `max` of some events with their rows, by time, and all that are planned or cancel a planned one.
+/// Keeps the first `max` events by time, with their rows, and all that are planned or cancel a planned one.
 pub fn keep_first(found: &mut Vec<(String, Waiting)>, max: usize) {
     let is_plain = |waiting: &Waiting| !waiting.is_planned() && waiting.cancels == 0;
     let mut plain: Vec<_> = found.extract_if(.., |(_, waiting)| is_plain(waiting)).collect();
@@ -137,7 +138,7 @@ mod tests {
         (format!("e/{ticks}"), Waiting { event, delivery, cancels })
     }
 
-    /// All events of a blob were in memory at the same time, however many they were.
+    /// All events of a blob were in memory at the same time, regardless of their number.
     #[test]
     fn only_the_first_of_many_events_are_kept() {
         let mut found = vec![waiting(900, Delivery::Planned, 0), waiting(800, Delivery::Now, 900)];

@@ -1,8 +1,8 @@
 //! Removes states that can no longer be restored.
 //!
-//! The commit demands that nothing has changed that decides which states are gone. So a state that is restored at the last
-//! moment stays, and one that is gone can never come back, whatever the clock does. New states do not matter: a blob that is
-//! written all the time gets them faster than the rows of the old ones can be read.
+//! The commit requires that everything that decides which states are expired is unchanged. So a state that is
+//! restored at the last moment stays, and an expired one can never come back, whatever the clock does. New
+//! states do not matter: a busy blob gets them faster than the rows of the old ones can be read.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,14 +17,15 @@ use crate::blob::record::{Deleted, Head};
 use crate::blob::sweep::each_row;
 use crate::{Error, Result};
 
-/// Rows removed in one commit.
+/// Maximum rows removed in one commit.
 const COMMIT_ROWS_MAX: usize = 500;
 
-/// The part of a head that decides which states can no longer be restored. All else that does only makes more of them gone.
+/// The part of a head that decides which states can no longer be restored. All other influences can only make
+/// more states expire.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Basis {
     has_blob: bool,
-    /// The deletion of the blob that the head keeps.
+    /// The deletion of the blob that the head retains.
     deleted: Option<Deleted>,
     /// Snapshots up to this time were deleted together.
     floor: u64,
@@ -48,16 +49,16 @@ impl Basis {
 /// The snapshots and versions of a blob.
 #[derive(Debug, Default)]
 pub struct Revisions {
-    /// The rows of those that are gone.
+    /// The rows of the expired ones.
     pub gone: Vec<String>,
     /// Snapshots that exist.
     pub live: u64,
-    /// Snapshots that can be restored.
+    /// The number of snapshots that can be restored.
     pub restorable: u64,
 }
 
 impl Core {
-    /// Looks at all snapshots and versions of a blob with this head.
+    /// Examines all snapshots and versions of a blob with this head.
     pub async fn revisions(&self, at: &At, head: &Head, now: u64) -> Result<Revisions> {
         let found: Arc<Mutex<Revisions>> = Arc::default();
         let (seen, marks, has_blob) = (found.clone(), head.marks, head.blob.is_some());
@@ -85,7 +86,8 @@ impl Core {
         Ok(std::mem::take(&mut *found))
     }
 
-    /// Removes what can no longer be restored. Fails with `Conflict` if the blob changes meanwhile.
+    /// Removes everything that can no longer be restored. Fails with `Conflict` if the blob changes in the
+    /// meantime.
     pub async fn expire(&self, at: &At) -> Result<()> {
         let now = self.clock().ticks();
         let Some(head) = self.head(at).await? else { return Ok(()) };

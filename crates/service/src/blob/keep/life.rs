@@ -1,4 +1,4 @@
-//! Whether a snapshot or version exists, is deleted but can be restored, or is gone.
+//! The life of a snapshot or version: it exists, is deleted but can be restored, or is gone.
 
 use lazuli_model::DateTime;
 use lazuli_model::blob::protection::DeletedInfo;
@@ -22,7 +22,7 @@ impl Life {
     pub fn of_snapshot(marks: &Marks, has_blob: bool, ticks: u64, row: &Revision, now: u64) -> Self {
         let batch = marks.kept.batch.filter(|_| ticks <= marks.kept.floor);
         match (Self::own(marks, row.deleted, now), Self::own(marks, batch, now)) {
-            // Its own deletion determines how long it is kept, whatever happens to the others.
+            // Its own deletion determines how long it is kept, independently of the others.
             (Some(own), _) => own,
             (None, _) if ticks <= marks.snapshots.floor => Life::Gone,
             (None, Some(batch)) => batch,
@@ -36,7 +36,7 @@ impl Life {
         Self::own(marks, row.deleted, now).unwrap_or(Life::Live)
     }
 
-    /// The life according to one deletion; `None` if there was none, or if it was undone.
+    /// The life after one deletion; `None` if there was no deletion, or if it was undone.
     fn own(marks: &Marks, deleted: Option<Deleted>, now: u64) -> Option<Self> {
         let deleted = deleted.filter(|deleted| deleted.at > marks.kept.restored)?;
         Some(if deleted.until > now { Life::Deleted(deleted) } else { Life::Gone })
@@ -56,7 +56,7 @@ impl Head {
 }
 
 impl Deleted {
-    /// The deletion as listings show it.
+    /// The deletion, as shown in listings.
     pub fn info(self, now: u64) -> DeletedInfo {
         let days = self.until.saturating_sub(now) / DAY_TICKS;
         let time: DateTime = time(self.at);

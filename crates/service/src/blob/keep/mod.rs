@@ -1,4 +1,4 @@
-//! States that outlive a change of their blob: deleted ones that can be restored, and versions.
+//! Old states of blobs that are retained: deleted ones that can be restored, and versions.
 //!
 //! | what | where it is kept |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | snapshots that were deleted together | in their rows; the marks of the head record their deletion |
 //! | the state that a write replaces | as a version, or without versions as a deleted snapshot |
 //!
-//! What must stay true: a state that is kept names its generation, so the sweep leaves the content alone. Only
-//! [`expire`] removes such a state, in a commit of its own, before the sweep looks for content that nothing names.
+//! What must stay true: a retained state refers to its generation, so the sweep does not touch the content.
+//! Only [`expire`] removes such a state, in a separate commit, before the sweep looks for unreferenced content.
 
 mod expire;
 mod life;
@@ -32,10 +32,10 @@ use crate::keyspace::account_of;
 /// A day.
 pub const DAY_TICKS: u64 = 24 * 60 * 60 * TICKS_PER_SECOND;
 
-/// Attempts while the blob changes between reading and committing.
+/// Maximum attempts if the blob changes between reading and committing.
 pub const ATTEMPTS_MAX: usize = 64;
 
-/// Which deleted and replaced data an account keeps.
+/// The deleted and replaced data that an account keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keeps {
     /// Deleted blobs, for some days.
@@ -45,7 +45,7 @@ pub struct Keeps {
 }
 
 impl Keeps {
-    /// The deletion that a commit makes; `None` if it is final.
+    /// The deletion mark that a commit writes; `None` if the deletion is final.
     pub fn deletion(&self, version: u64) -> Option<Deleted> {
         let days = self.deleted.days?;
         Some(Deleted { at: version, until: version.saturating_add(u64::from(days) * DAY_TICKS) })
@@ -57,14 +57,15 @@ impl Keeps {
 }
 
 impl Core {
-    /// Which deleted and replaced data an account keeps.
+    /// The deleted and replaced data that an account keeps.
     pub async fn keeps(&self, home: &str) -> Result<Keeps> {
         let properties = self.service.properties(Service::Blob, home).await?;
         let versions = self.options.versions.applies_to(account_of(home));
         Ok(Keeps { deleted: properties.delete_retention, versions })
     }
 
-    /// A row for the state that the next write of a blob replaces. `is_retry` if the row of the last attempt was wrong.
+    /// The row for the state that the next write of a blob will replace. `is_retry` means that the row of the
+    /// last attempt was wrong.
     pub async fn shelf(&self, at: &At, is_retry: bool) -> Result<Shelf> {
         let mut shelf =
             Shelf { keeps: at.keeps, ticks: self.clock().ticks(), row: None, value: Followed::default() };
@@ -77,8 +78,8 @@ impl Core {
     }
 }
 
-/// Takes the state that a write replaces. The row must be known before the commit, so the rule of the commit checks that it
-/// is the right one and otherwise fails with `Conflict`.
+/// Captures the state that a write replaces. The row key must be known before the commit, so the rule of the
+/// commit checks that it is still right, and otherwise fails with `Conflict`.
 #[derive(Clone)]
 pub struct Shelf {
     keeps: Keeps,
@@ -94,7 +95,8 @@ impl Shelf {
         Some(self.value.write(self.row.clone()?, Condition::Absent))
     }
 
-    /// Keeps the state of the head that the commit `version` replaces or deletes. The blob itself stays in the head.
+    /// Stores the state of the head that the commit `version` replaces or deletes. The current blob stays in
+    /// the head.
     pub fn keep(&self, head: &mut Head, version: u64) -> Result<()> {
         let is_late = self.row.as_ref().is_some_and(|_| self.ticks <= head.marks.snapshots.last);
         if self.row_for(head) != self.row || is_late {

@@ -1,7 +1,7 @@
 //! Changes of one snapshot or version: its tags, its tier, its protection, its deletion.
 //!
-//! The commit covers the head and the row. The head decides whether the row exists; the row must not have changed since it
-//! was read.
+//! The commit covers the head and the row. The head decides whether the row exists; the commit requires that
+//! the row has not changed since it was read.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ use crate::blob::keyspace;
 use crate::blob::record::{Head, Revision};
 use crate::{Error, Result};
 
-/// A snapshot or version under change.
+/// A snapshot or version that is being changed.
 pub struct Revised<'a> {
     /// The head of its blob.
     pub head: &'a mut Head,
@@ -48,7 +48,7 @@ pub fn row_of(which: Which) -> Option<String> {
     }
 }
 
-/// Whether a snapshot or version with this row exists.
+/// Does a snapshot or version with this row exist?
 pub fn life_of(which: Which, head: &Head, row: &Revision, now: u64) -> Life {
     match which {
         Which::Snapshot(time) => Life::of_snapshot(&head.marks, head.blob.is_some(), time.ticks(), row, now),

@@ -1,4 +1,5 @@
-//! Undelete Blob: restores the blob with all its deleted snapshots and versions in one commit, however many there are.
+//! Undelete Blob: restores the blob with all its deleted snapshots and versions in one commit, regardless of
+//! their number.
 
 use lazuli_model::ErrorCode;
 use lazuli_model::blob::{Outcome, Tags};
@@ -22,7 +23,7 @@ impl Core {
     }
 
     async fn undelete_once(&self, at: &At) -> Result<Outcome> {
-        // First delete everything that can no longer be restored: then all that is left can be restored.
+        // First delete everything that can no longer be restored; then everything that is left can be restored.
         self.expire(at).await?;
         let now = self.clock().ticks();
         let head = self.head(at).await?.ok_or(ErrorCode::BlobNotFound)?;

@@ -14,7 +14,7 @@ const UNWANTED_ROWS_MAX: usize = 4;
 /// After this many consecutive unwanted bytes the scan skips the rest of them.
 const UNWANTED_BYTES_MAX: usize = 32 * 1024;
 
-/// Which rows a listing needs.
+/// The rows that a listing needs.
 pub struct Filter {
     prefix_bytes: usize,
     delimiter: Option<String>,
@@ -25,11 +25,11 @@ pub struct Filter {
     has_uncommitted: bool,
     has_deleted: bool,
     has_versions: bool,
-    /// Blobs of which only versions exist are wanted.
+    /// Include blobs of which only versions exist.
     has_versions_only: bool,
     /// The last head had a blob.
     is_blob: bool,
-    /// The prefix that was returned last: all names with this prefix are covered.
+    /// The last prefix that was returned: all names with this prefix are covered by it.
     known: Option<String>,
     unwanted_rows: usize,
     unwanted_bytes: usize,
@@ -90,8 +90,8 @@ impl Filter {
         }
     }
 
-    /// Does the name come before the one to start from, by bytes? A marker takes precedence, so on later pages only
-    /// names after it in the order of the scan count.
+    /// Does the name come before the start name, by bytes? A marker takes precedence, so later pages include
+    /// only names after it in scan order.
     fn is_too_early(&self, name: &str) -> bool {
         self.start_from
             .as_ref()
@@ -103,7 +103,7 @@ impl Filter {
         self.end_before.as_ref().is_some_and(|end| name >= end.as_str())
     }
 
-    /// Only content and covered prefixes can be skipped; after anything else the next row may be wanted.
+    /// Only content and covered prefixes can be skipped; after any other row the listing may need the next one.
     fn pass_over(&mut self, row: &RowView<'_>) -> Verdict {
         if row.row < keyspace::CONTENT && !self.is_known(row) {
             return Verdict::Skip;
@@ -125,8 +125,8 @@ impl Filter {
     }
 }
 
-/// Is every name from this one on too late? Where the order of the scan differs from that of the bytes, names that are too
-/// late may be followed by others that are not.
+/// Are all names from this one on beyond the end? Where the scan order differs from byte order, names beyond
+/// the end may be followed by others that are not.
 pub fn ends_at(end_before: Option<&str>, name: &str) -> bool {
     end_before.is_some_and(|end| name >= end && agrees_with_bytes(end))
 }

@@ -1,8 +1,8 @@
 //! List Blobs, flat and by delimiter.
 //!
-//! The cost of a page is proportional to its results: the scan skips the rest of a blob with much content, and the rest
-//! of a prefix that was returned. It looks for one entry more than requested, so that the last page has no marker. A page
-//! also ends when its entries take [`LIST_PAGE_BYTES_MAX`] bytes of memory.
+//! The cost of a page is proportional to its results: the scan skips the rest of a blob with much content, and
+//! the rest of a prefix that was returned. It looks for one entry more than requested, so that the last page
+//! has no marker. A page also ends when its entries use [`LIST_PAGE_BYTES_MAX`] bytes of memory.
 
 mod filter;
 
@@ -23,7 +23,7 @@ use filter::Filter;
 
 /// Maximum bytes of rows per scan. Rows contain small content.
 const SCAN_BYTES_MAX: usize = 1024 * 1024;
-/// The least name after a name: no name contains U+0000.
+/// The smallest name after a name: no name contains U+0000.
 const NEXT_NAME: char = '\0';
 
 impl Core {
@@ -48,22 +48,22 @@ struct Lister<'a> {
     list: ListBlobs,
     /// The name at which to continue.
     from: String,
-    /// The first entry of that name that is wanted.
+    /// The first requested entry of that name.
     entry: Which,
     end: Bound,
-    /// Entries with their positions; one more than the page takes.
+    /// Entries with their positions, at most one more than the page returns.
     entries: Vec<(BlobEntry, BlobPosition)>,
-    /// The memory that they take.
+    /// The memory that the entries take.
     bytes: usize,
-    /// The name whose versions the page before has returned, if this one starts with the blob itself.
+    /// The name whose versions were on the previous page, if this page starts with the blob itself.
     returned: Option<String>,
-    /// The latest version of a blob that may have nothing else.
+    /// The latest version of a blob that may have no other state.
     latest: Option<(String, Revision)>,
-    /// A blob whose snapshots and versions come first.
+    /// A blob that is returned after its snapshots and versions.
     held: Option<(String, Head)>,
     /// The time of the listing, in ticks.
     now: u64,
-    /// Does the account track when its blobs were accessed last?
+    /// Does the account track last access times?
     tracks_access: bool,
 }
 
@@ -111,7 +111,8 @@ impl<'a> Lister<'a> {
                 self.take(row)?;
             }
             if self.bytes >= LIST_PAGE_BYTES_MAX {
-                // As if fewer entries had been requested: the next one only marks the start of the next page.
+                // Acts as if fewer entries had been requested: the next one only marks the start of the next
+                // page.
                 wanted = wanted.min(self.entries.len().max(1));
             }
             let is_over = |name: &str| filter::ends_at(self.list.end_before.as_deref(), name);
@@ -160,7 +161,7 @@ impl<'a> Lister<'a> {
         }
     }
 
-    /// Continues at the row where a scan has ended, or after everything that is not wanted.
+    /// Continues at the row where a scan ended, or after everything that can be skipped.
     fn resume_at(&mut self, place: KeyPosition) {
         let KeyPosition { partition, row } = place;
         if let Some((group, _)) = self.group_of(&partition)
@@ -173,7 +174,7 @@ impl<'a> Lister<'a> {
         }
         match RowKind::of(&row) {
             Some(RowKind::Head) => {
-                // The previous blob may not be in the page yet, and the next page starts after it.
+                // The previous blob might not be in the page yet, and the next page starts after it.
                 self.release();
                 (self.from, self.entry) = (partition, FIRST);
             }
@@ -235,7 +236,7 @@ impl<'a> Lister<'a> {
         Ok(())
     }
 
-    /// Returns a snapshot or version, if it exists or if deleted ones are wanted.
+    /// Adds a snapshot or version to the page, if it exists or if deleted ones were requested.
     fn take_revision(&mut self, name: &str, which: Which, value: &bytes::Bytes) -> Result<()> {
         let Some((_, head)) = &self.held else { return Ok(()) };
         let Some(mut revision) = Head::decode(value)?.blob else { return Ok(()) };
@@ -257,7 +258,7 @@ impl<'a> Lister<'a> {
         Ok(())
     }
 
-    /// Returns the blob whose snapshots and versions have all been returned.
+    /// Adds the blob whose snapshots and versions have all been added.
     fn release(&mut self) {
         let Some((name, head)) = self.held.take() else { return };
         let is_staged = head.marks.staged.is_some_and(|marks| marks.is_live);

@@ -1,7 +1,7 @@
-//! A cell: neighbouring pages of a page blob, as one epoch left them.
+//! A cell: neighbouring pages of a page blob, as of the end of one epoch.
 //!
-//! A cell holds the pages that were written in its epoch and knows those that were cleared in it. For all others the cells
-//! of earlier epochs count. The [`Grid`] of a blob says how many pages its cells have.
+//! A cell contains the pages that were written in its epoch, and records those that were cleared. All others
+//! are taken from cells of earlier epochs. The [`Grid`] of a blob defines the number of pages in its cells.
 
 use bytes::{Bytes, BytesMut};
 use lazuli_engine::Result;
@@ -10,7 +10,7 @@ use lazuli_model::blob::limits::PAGE_BYTES;
 use crate::blob::codec::{Decoder, Encoder, corrupt};
 use crate::blob::record::{Clear, Grid};
 
-/// Maximum pages of a cell, whatever its grid.
+/// Maximum pages of a cell in any grid.
 const PAGES_MAX: u32 = Mask::BITS;
 const FORMAT: u8 = 1;
 const HEADER_BYTES: usize = 13;
@@ -22,7 +22,7 @@ pub type Mask = u32;
 /// The pages of a cell as of the end of one epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// The large clears up to this one are reflected in it.
+    /// Large clears up to this one are applied to the cell.
     pub serial: u32,
     /// Pages that were written.
     written: Mask,
@@ -33,7 +33,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A cell that covers no page, and knows of the large clears up to this one.
+    /// A cell that covers no page, with large clears up to this one applied.
     pub fn at(serial: u32) -> Self {
         Self { serial, ..Self::default() }
     }
@@ -62,7 +62,7 @@ impl Cell {
         Ok(Self { serial, written, cleared, bytes })
     }
 
-    /// A cell without its bytes, from its row: enough to know which pages it has.
+    /// A cell without its bytes, read from its row: enough to know which pages it has.
     pub fn decode_masks(row: &[u8]) -> Result<Self> {
         let header = row.get(..HEADER_BYTES).ok_or_else(|| corrupt("a cell of pages is too short"))?;
         let mut decoder = Decoder::new(Bytes::copy_from_slice(header));
@@ -90,19 +90,19 @@ impl Cell {
         self.written == 0 && self.cleared == 0
     }
 
-    /// Reflects large clears that it does not know of yet.
+    /// Applies large clears that are not applied yet.
     pub fn refresh(&mut self, grid: Grid, cell: u32, clears: &[Clear]) {
         self.clear(self.unknown(grid, cell, clears));
     }
 
-    /// The same for a cell without its bytes.
+    /// Like `settle`, for a cell without its bytes.
     pub fn refresh_masks(&mut self, grid: Grid, cell: u32, clears: &[Clear]) {
         let mask = self.unknown(grid, cell, clears);
         self.written &= !mask;
         self.cleared |= mask;
     }
 
-    /// The pages in large clears that it does not know of.
+    /// The pages in large clears that are not applied yet.
     fn unknown(&self, grid: Grid, cell: u32, clears: &[Clear]) -> Mask {
         let unknown = clears.iter().filter(|clear| clear.serial > self.serial);
         unknown.fold(0, |mask, clear| mask | grid.mask_of(cell, clear.start, clear.end))
@@ -118,13 +118,13 @@ impl Cell {
         self.cleared |= mask;
     }
 
-    /// Hides pages of earlier epochs, as far as this one has not touched them.
+    /// Hides pages of earlier epochs that this epoch has not touched.
     pub fn hide(&mut self, mask: Mask) {
         self.cleared |= mask & !self.written;
     }
 
-    /// Given the pages `stale`, which earlier epochs wrote before a large clear, returns those of them and of its own
-    /// that stay stale.
+    /// `stale` are pages that earlier epochs wrote before a large clear. Returns the pages, of these and of
+    /// this cell, that remain stale.
     pub fn still_stale(&self, stale: Mask, clear: &Clear, grid: Grid, cell: u32) -> Mask {
         let below = stale & !(self.written | self.cleared);
         let own = if self.serial < clear.serial { self.written } else { 0 };
@@ -154,14 +154,14 @@ impl Cell {
         self.overlay_masks(later);
     }
 
-    /// The same for cells without their bytes.
+    /// Like `merge`, for cells without their bytes.
     pub fn overlay_masks(&mut self, later: &Cell) {
         self.cleared = (self.cleared & !later.written) | later.cleared;
         self.written = (self.written & !later.cleared) | later.written;
         self.serial = self.serial.max(later.serial);
     }
 
-    /// The writes and clears that turn an old state into this one.
+    /// The writes and clears that change an old state into this one.
     pub fn difference(&self, old: &Cell) -> Cell {
         let mut change = Cell::default();
         for n in 0..PAGES_MAX {
@@ -179,12 +179,12 @@ impl Cell {
         self.bytes.clone()
     }
 
-    /// Forgets which pages were cleared: there are no older pages that could become visible.
+    /// Discards the record of cleared pages: there are no older pages that could become visible.
     pub fn forget_cleared(&mut self) {
         self.cleared = 0;
     }
 
-    /// The bytes of one page, if it was written.
+    /// The bytes of one page, if it is written.
     pub fn page_at(&self, n: u32) -> Option<Bytes> {
         let page = 1 << n;
         (self.written & page != 0).then(|| self.page(page))
@@ -194,7 +194,7 @@ impl Cell {
         bits(mask).map(|page| self.page(page))
     }
 
-    /// The bytes of a page that was written, named by its bit.
+    /// The bytes of a written page, identified by its bit.
     fn page(&self, page: Mask) -> Bytes {
         let before = (self.written & (page - 1)).count_ones() as usize;
         self.bytes.slice(before * PAGE..(before + 1) * PAGE)
@@ -219,7 +219,7 @@ mod tests {
         vec![byte; PAGE].into()
     }
 
-    /// The view of a reader: the first byte of each page, 0 where nothing is written.
+    /// The view of a reader: the first byte of each page, 0 if nothing is written.
     fn seen(cell: &Cell) -> Vec<u8> {
         (0..PAGES_MAX).map(|n| cell.page_at(n).map_or(0, |page| page[0])).collect()
     }

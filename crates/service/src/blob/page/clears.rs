@@ -1,8 +1,7 @@
 //! Large clears.
 //!
-//! Clearing terabytes must be one commit, and its cost must be proportional to the rows that it touches. So the head
-//! notes the range, readers and writers take it into account, and the rows are brought up to date later. Then the head
-//! forgets it.
+//! Clearing terabytes must take a single small commit. So the head records the range, readers and writers take
+//! it into account, and the rows are updated later. Then the range is removed from the head.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,15 +16,15 @@ use crate::blob::keyspace::{self, RowKind};
 use crate::blob::record::{Clear, Head, Pages, Stored};
 use crate::{Error, Result};
 
-/// Maximum clears that a head records.
+/// Maximum number of clears that a head records.
 const CLEARS_MAX: usize = 16;
 /// Rows read together.
 const SCAN_ROWS_MAX: usize = 512;
-/// Attempts while other changes come between reading and committing.
+/// Attempts while other changes interfere between reading and committing.
 const ATTEMPTS_MAX: usize = 64;
 
 impl Pages {
-    /// Can the head record no further large clear?
+    /// Has the head reached the maximum number of large clears?
     pub fn is_full(&self) -> bool {
         self.clears.len() >= CLEARS_MAX
     }
@@ -45,7 +44,7 @@ impl Pages {
 }
 
 impl Core {
-    /// Brings the rows of a page blob up to date with all large clears; `false` if other changes kept interfering.
+    /// Applies all large clears to the rows of a page blob; `false` if other changes kept interfering.
     pub async fn settle_clears(&self, at: &At) -> Result<bool> {
         for _ in 0..ATTEMPTS_MAX {
             let Some(pages) = self.current_pages(at).await? else { return Ok(true) };
@@ -133,7 +132,7 @@ impl Core {
         Ok((found, next))
     }
 
-    /// Brings cells up to date in the current epoch.
+    /// Updates cells in the current epoch.
     async fn refresh_cells(&self, at: &At, pages: &Pages, cells: BTreeMap<u32, Mask>) -> Result<()> {
         let shared = SharedPages::default();
         let writes = cells

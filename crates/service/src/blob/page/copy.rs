@@ -20,11 +20,11 @@ use crate::stream::Source;
 pub(super) const COMMIT_BYTES: usize = 256 * 1024;
 
 impl Core {
-    /// Copies the pages of a state, which must be pinned, to rows that nothing names yet.
+    /// Copies the pages of a state, which must be pinned, to rows that nothing refers to yet.
     pub async fn install_pages(&self, at: &At, from: &At, source: &Stored) -> Result<Installed> {
         let generation = self.fresh_generation();
         let pin = self.pins.generation(at.tables.blobs, &at.name, generation);
-        // From now on there is something that nothing may ever name.
+        // From now on there are rows that may remain unreferenced.
         self.todo.blob(at);
         self.put_rows(at, vec![root(generation)]).await?;
         let mut grid = Grid::FINE;
@@ -49,7 +49,8 @@ impl Core {
         Ok(Installed { stored, writes: vec![demand(root_row(generation))], pin: Some(pin) })
     }
 
-    /// Receives the pages of a blob of this size as rows that nothing names yet. Pages of zeros are omitted.
+    /// Receives the pages of a blob of this size as rows that nothing refers to yet. Pages of zeros are
+    /// omitted.
     pub async fn install_page_stream(
         &self,
         at: &At,
@@ -61,7 +62,7 @@ impl Core {
         }
         let generation = self.fresh_generation();
         let pin = self.pins.generation(at.tables.blobs, &at.name, generation);
-        // From now on there is something that nothing may ever name.
+        // From now on there are rows that may remain unreferenced.
         self.todo.blob(at);
         self.put_rows(at, vec![root(generation)]).await?;
         let (mut left, mut next, mut gathered) = (length, 0_u32, BytesMut::new());
@@ -85,7 +86,7 @@ impl Core {
         Ok(Installed { stored, writes: vec![demand(root_row(generation))], pin: Some(pin) })
     }
 
-    /// Puts cells of a generation that must still be there.
+    /// Writes cells of a generation, which must still exist.
     pub(super) async fn put_cells(
         &self,
         at: &At,
@@ -115,7 +116,7 @@ pub(super) fn take_cells(grid: Grid, gathered: &mut BytesMut, is_end: bool) -> V
     (0..whole).step_by(cell).map(|start| taken.slice(start..(start + cell).min(whole))).collect()
 }
 
-/// A cell with those of its pages that are not zeros; `None` if all are.
+/// A cell with its non-zero pages; `None` if there are none.
 pub(super) fn written(bytes: &Bytes) -> Option<Cell> {
     let (mut mask, mut pages): (Mask, _) = (0, BytesMut::new());
     for (number, page) in bytes.chunks(PAGE_BYTES as usize).enumerate() {
@@ -129,7 +130,7 @@ pub(super) fn written(bytes: &Bytes) -> Option<Cell> {
     (mask != 0).then_some(cell)
 }
 
-/// Puts the row of a cell, whatever it was before.
+/// Writes the row of a cell, regardless of its previous value.
 fn put_cell(generation: Generation, key: CellKey, cell: &Cell) -> Write {
     Write {
         row: keyspace::cell(generation, key).into(),

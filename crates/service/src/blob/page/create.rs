@@ -15,17 +15,17 @@ use crate::blob::record::{Marks, Pages, Revision, Stored};
 use crate::blob::segment::Segment;
 use crate::{Grant, Result};
 
-/// The pages that a change is about.
+/// The pages that a change concerns.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The pages as they were read.
     pub pages: Pages,
-    /// The blob has no pages yet: the commit names these.
+    /// The blob has no pages yet: the commit adds these.
     pub is_new: bool,
 }
 
 impl Core {
-    /// Put Blob of a page blob: its pages are zeros, so only one row is written, which represents them.
+    /// Put Blob of a page blob: all pages are zeros, so only one row is written, which represents them.
     pub async fn create_page(
         &self,
         grant: &Grant,
@@ -49,7 +49,7 @@ impl Core {
         Ok(Outcome::Created(Box::new(written?)))
     }
 
-    /// The pages of the blob as it is. A blob whose copy has failed has none.
+    /// The pages of the current blob. A blob whose copy has failed has none.
     pub(super) async fn page_target(&self, at: &At) -> Result<Target> {
         let blob = self.head(at).await?.and_then(|head| head.blob);
         Ok(self.target_in(blob.map(|blob| blob.content).unwrap_or_default()))
@@ -65,7 +65,7 @@ impl Core {
 }
 
 impl Target {
-    /// The rows that the commit writes besides those of pages.
+    /// The rows that the commit writes in addition to those of pages.
     pub fn writes(&self) -> Vec<Write> {
         if self.is_new { vec![root(self.pages.generation)] } else { Vec::new() }
     }
@@ -97,7 +97,7 @@ pub fn root_row(generation: Generation) -> String {
     keyspace::named(generation, KeySlot::Segment(0))
 }
 
-/// Puts the row that represents a generation of pages.
+/// Writes the row that represents a generation of pages.
 pub fn root(generation: Generation) -> Write {
     insert(root_row(generation), Segment::default().encode())
 }

@@ -1,8 +1,10 @@
-//! Incremental Copy Blob: brings a page blob to the state of a snapshot of another, and makes a snapshot of that.
+//! Incremental Copy Blob: changes a page blob to the state of a snapshot of another blob, then takes a snapshot
+//! of the result.
 //!
-//! The destination is compared with the source cell by cell, and only pages that differ are written. Nobody can read
-//! the destination itself, only its snapshots, so it may be in an intermediate state. The last commit makes the
-//! snapshot and notes the success; until then the copy is pending, and starts over after a restart.
+//! The destination is compared with the source cell by cell, and only pages that differ are written. Clients
+//! can read only the snapshots of the destination, not the destination itself, so it may be in an intermediate
+//! state. The last commit takes the snapshot and records the success; until then the copy is pending, and
+//! starts over after a restart.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -27,7 +29,7 @@ use crate::blob::keyspace;
 use crate::blob::record::{CopyTask, Head, Pages, Revision, Stored, stamp, time};
 use crate::{Error, Grant, Result};
 
-/// Attempts to find a time that no snapshot has yet.
+/// Attempts to find a time that no snapshot has.
 const ATTEMPTS_MAX: usize = 64;
 
 impl Core {
@@ -90,7 +92,7 @@ impl Core {
         }
     }
 
-    /// Completes the copy that the destination has begun.
+    /// Completes a copy that was started.
     pub async fn copy_increment(&self, at: &At, id: Guid, from: &At, source: &Revision) -> Result<()> {
         let head = self.head(at).await?.and_then(|head| head.blob);
         let Some(Stored::Pages(target)) = head.map(|blob| blob.content) else {
@@ -140,7 +142,7 @@ impl Core {
         Ok(cells)
     }
 
-    /// Makes the snapshot of a destination whose pages are those of the source.
+    /// Takes a snapshot of a destination whose pages equal those of the source.
     pub(super) async fn seal_increment(
         &self,
         at: &At,
@@ -183,7 +185,7 @@ impl Core {
             let blob = crate::blob::copy::pending(&mut head, id)?;
             (blob.size, blob.sequence_number) = (size, sequence);
             blob.incremental = blob.copying.take();
-            // The URL of a source on another server has a signature, which is not needed any more.
+            // The URL of a source on another server contains a signature, which is no longer needed.
             blob.incremental.iter_mut().for_each(|task| task.remote = None);
             blob.touch(OperationKind::IncrementalCopyBlob, version);
             if let Some(copy) = &mut blob.copy {
@@ -299,7 +301,7 @@ pub(super) fn differences(target: &Pages, new: Vec<(u32, Cell)>, old: Vec<(u32, 
     for (number, cell) in old {
         cells.entry(number).or_default().1 = cell;
     }
-    // Pages written by a failed attempt stay: they are part of the old state.
+    // Pages written by a failed attempt are kept: they are part of the old state.
     let shared = SharedPages::new(Mutex::new(Some(target.clone())));
     let mut writes = Vec::new();
     for (cell, (new, old)) in cells {

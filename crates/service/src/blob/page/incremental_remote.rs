@@ -1,7 +1,7 @@
 //! Incremental Copy Blob from another server.
 //!
-//! The snapshot is fetched as a whole and compared with the destination while it streams by. Only pages that differ are
-//! written, so the snapshots of the destination share the rest.
+//! The snapshot is fetched as a whole and compared with the destination while it is streamed. Only pages that
+//! differ are written, so the snapshots of the destination share the rest.
 
 use bytes::BytesMut;
 use lazuli_model::blob::copy::{CopySource, CopyStatus, without_query, without_signature};
@@ -21,7 +21,7 @@ use crate::blob::record::{CopyTask, Pages, RemoteTask, Revision, Stored};
 use crate::stream::Source;
 
 impl Core {
-    /// Begins a copy from another server. A large one continues in the background.
+    /// Starts a copy from another server. A large one continues in the background.
     pub(super) async fn incremental_remote(
         &self,
         at: At,
@@ -60,7 +60,7 @@ impl Core {
         Ok(Outcome::Copied { written, id, status: CopyStatus::Pending, is_sync: false })
     }
 
-    /// Completes a copy in the background; `None` if the destination is not one of incremental copies.
+    /// Completes a copy in the background; `None` if the destination does not belong to an incremental copy.
     pub(in crate::blob) async fn increment_pending(
         &self,
         at: &At,
@@ -78,7 +78,7 @@ impl Core {
         self.land_increment(at, id, source, state).await.map(Some)
     }
 
-    /// Receives the snapshot, and makes one of the destination.
+    /// Receives the snapshot, and takes one of the destination.
     async fn land_increment(
         &self,
         at: &At,
@@ -97,7 +97,7 @@ impl Core {
         sealed
     }
 
-    /// Writes the pages in which the destination differs from the bytes that arrive.
+    /// Writes the pages in which the destination differs from the received bytes.
     async fn synchronize_stream(
         &self,
         at: &At,
@@ -122,7 +122,7 @@ impl Core {
                 cells.extend(written(&bytes).map(|cell| (next, cell)));
                 next += 1;
             }
-            // Behind its end the source has no pages.
+            // The source has no pages beyond its end.
             let last = if is_end { u32::MAX } else { next - 1 };
             let old = self.old_cells(at, target, first, last).await?;
             self.put_cells(at, target.generation, differences(target, cells, old)).await?;

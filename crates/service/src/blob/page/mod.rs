@@ -8,14 +8,14 @@
 //! | written ranges, differences between snapshots | `ranges` |
 //! | copies | `copy`, `incremental`, `incremental_remote`, `regroup` |
 //!
-//! Pages that were never written have no row and read as zeros. A snapshot raises the epoch, so it copies nothing, and
-//! writes after it go to rows of their own.
+//! Pages that were never written have no row and read as zeros. A snapshot raises the epoch, so it copies
+//! nothing, and later writes go to separate rows.
 //!
 //! What must stay true:
-//! - A write is one commit of the head and the cells that it touches. Cells that it replaces as a whole are put without
-//!   reading them; all others are updates. So concurrent writes never conflict.
-//! - Cells of an epoch before that of the blob never change, except that the sweep merges those that no state
-//!   distinguishes.
+//! - A write is one commit of the head and the cells that it touches. Cells that it replaces completely are
+//!   written without reading them; all others are updated. So concurrent writes never conflict.
+//! - Cells of an epoch before that of the blob never change, except that the sweep merges those that no
+//!   snapshot separates.
 
 pub mod cell;
 mod clears;

@@ -1,6 +1,6 @@
 //! Get Page Ranges: the pages that were written, or that have changed since a snapshot.
 //!
-//! Only the first bytes of each row are looked at, and nothing is copied. Adjacent pages make one range.
+//! Only the first bytes of each row are read, and nothing is copied. Adjacent pages are joined into one range.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -36,7 +36,7 @@ impl Core {
         let extent = ResponseExtent::resolve(get.range, revision.size)
             .ok_or_else(|| ResponseExtent::unsatisfiable(revision.size))?;
         let (first, length) = extent.span(revision.size);
-        // A part of a page stands for the page.
+        // A part of a page counts as the whole page.
         let end = (first + length).next_multiple_of(PAGE_BYTES);
         let first = first - first % PAGE_BYTES;
         let is_paged = get.max_results.is_some() || get.from.is_some();
@@ -56,7 +56,7 @@ impl Core {
         Ok(Outcome::PageRanges(Box::new(found)))
     }
 
-    /// The pages of the snapshot with which to compare.
+    /// The pages of the snapshot to compare with.
     async fn previous(&self, at: &At, request: &BlobRequest, pages: &Pages, time: DateTime) -> Result<Pages> {
         if matches!(request.revision, Which::Snapshot(own) if own < time) {
             return Err(ErrorCode::PreviousSnapshotCannotBeNewer.into());
@@ -122,7 +122,7 @@ struct Collect {
     pages: Pages,
     /// The state to compare with; `None` for all pages.
     since: Option<Pages>,
-    /// Large clears since then, in order and without overlap.
+    /// Large clears since that state, in order and without overlap.
     clears: Vec<(u64, u64)>,
     /// Everything before this offset is done.
     position: u64,
@@ -180,7 +180,7 @@ impl Collect {
         self.position = self.position.max(start + grid.cell_bytes());
     }
 
-    /// Handles a gap without rows up to an offset: only large clears count.
+    /// Handles a gap without rows up to an offset, where only large clears matter.
     fn gap(&mut self, until: u64) {
         let (from, until) = (self.position, until.min(self.end));
         for (start, end) in self.clears.clone() {
@@ -191,7 +191,7 @@ impl Collect {
         self.position = from.max(until);
     }
 
-    /// Adds a range, cut to the requested bytes.
+    /// Adds a range, limited to the requested bytes.
     fn emit(&mut self, start: u64, end: u64, is_cleared: bool) {
         let (start, end) = (start.max(self.position), end.min(self.end));
         if start >= end || self.next.is_some() {

@@ -1,17 +1,17 @@
-//! Cells of one grid as cells of another, for copies between blobs of different grids.
+//! Converts cells of one grid into cells of another, for copies between blobs with different grids.
 
 use super::cell::Cell;
 use crate::blob::record::Grid;
 
 /// Cells of the new grid that are complete.
 pub struct Regrouped {
-    /// Those that have pages, in order.
+    /// The completed cells that have pages, in order.
     pub cells: Vec<(u32, Cell)>,
-    /// The range of cells that they are all there is in, ends included; `None` if no cell is complete yet.
+    /// The range of completed cells, ends included; `None` if no cell is complete yet.
     pub range: Option<(u32, u32)>,
 }
 
-/// Turns cells that arrive in order into cells of another grid.
+/// Converts cells that arrive in order into cells of another grid.
 pub struct Regroup {
     from: Grid,
     to: Grid,
@@ -26,14 +26,14 @@ impl Regroup {
         Self { from, to, open: 0, cells: Vec::new() }
     }
 
-    /// Takes all cells up to, and without, the cell `next`; `None` at the end of the blob.
+    /// Takes all cells before the cell `next`; `None` at the end of the blob.
     pub fn take(&mut self, cells: Vec<(u32, Cell)>, next: Option<u32>) -> Regrouped {
         if self.from == self.to {
             self.cells = cells;
         } else {
             cells.iter().for_each(|(number, cell)| self.add(*number, cell));
         }
-        // The first cell that may still get pages.
+        // The first cell that may still receive pages.
         let open = next.map_or(u32::MAX, |next| self.to.cell_of(self.from.start_of(next)));
         let rest = self.cells.partition_point(|(number, _)| next.is_none() || *number < open);
         let rest = self.cells.split_off(rest);

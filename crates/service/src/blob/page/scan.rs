@@ -1,4 +1,4 @@
-//! Reads the cells of a state in order, some at a time.
+//! Reads the cells of a state in order, in groups.
 
 use lazuli_engine::{Bound, Engine, KeyPosition, KeyRange, Scan, Verdict};
 
