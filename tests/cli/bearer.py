@@ -103,6 +103,17 @@ def test_tokens_for_development(binary, directory):
     equal(run(binary, directory, "token", "--expires", "soon")[0], 1)
 
 
+def test_the_debug_log_has_the_reason_of_a_rejected_token(binary, directory):
+    """docs/operate.md promised it, but no flag set the level."""
+    late = run(binary, directory, "token", "--expires", "2020-01-01")[1].strip()
+    for level, wanted in (((), False), (("--log-level", "debug"), True)):
+        with serve_memory(binary, directory, "--oauth", "dev", *level) as server:
+            equal(ask(server, late).status, 401)
+            equal(server.stop(), 0)
+            equal("a bearer token was rejected" in server.said(), wanted, server.said())
+    equal(run(binary, directory, "serve", "--engine", "memory:", "--log-level", "loud")[0], 2)
+
+
 def test_tokens_as_azurite_checks_them(binary, directory):
     token = run(binary, directory, "token")[1].strip()
     with serve_memory(binary, directory, "--oauth", "basic", "--trusted-proxy", "127.0.0.1") as server:
