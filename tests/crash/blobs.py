@@ -1,13 +1,15 @@
 """The blobs of one client in the crash tests: what it does, and what must be found after a crash.
 
 An acknowledged blob is there, whole, with its metadata, tags and snapshots. What was on its way is there wholly or not at all: an
-upload, a list of blocks, an append, a write to pages, a copy, a snapshot, a deletion. The index of tags shows what the blobs have.
+upload, a list of blocks, an append, a write to pages, a copy, a snapshot, a deletion. The index of tags shows what the blobs have. A
+blob that was written with a key of the client or with an encryption scope still has it, and so have its snapshots.
 
 The client owns a container, so it knows its state: after an acknowledgement exactly one, after an unknown outcome one of two. It
 stops at the first unknown outcome; the verification on a healthy server shows which it was.
 """
 
 import base64
+import hashlib
 import http.client
 import random
 import urllib.parse
@@ -26,6 +28,14 @@ PAGE, PAGES = 512, 128
 # Names of each type of blob.
 NAMES = 3
 SNAPSHOTS_MAX = 4
+# Blobs with these names, apart from copies, have a key of the client or an encryption scope.
+KEYED, SCOPED = ("block-1", "append-1", "page-1"), ("block-2", "append-2", "page-2")
+KEY_BYTES, SCOPE = b"the key of the crash test client", "crash-scope"
+KEY_SHA256 = base64.b64encode(hashlib.sha256(KEY_BYTES).digest()).decode()
+KEY_HEADERS = {"x-ms-encryption-key": base64.b64encode(KEY_BYTES).decode(), "x-ms-encryption-key-sha256": KEY_SHA256,
+               "x-ms-encryption-algorithm": "AES256"}
+# Changes that need neither.
+WITHOUT_SECRET = ("?comp=tags",)
 
 
 class Blob(NamedTuple):
@@ -115,7 +125,8 @@ class Blobs:
         before = self.worlds[0]
         after = {other: found for other, found in before.items() if other != name} | ({name: blob} if blob else {})
         self.worlds = [before, after]
-        response = self.send(client, [wanted], method, f"/{self.container}/{name}{query}", body, headers)
+        secret = secret_of(name) if method == "PUT" and query not in WITHOUT_SECRET else {}
+        response = self.send(client, [wanted], method, f"/{self.container}/{name}{query}", body, (headers or {}) | secret)
         if response is not None:
             self.worlds = [after]
         return response
@@ -149,7 +160,7 @@ class Blobs:
             piece = self.bytes(self.random.choice(SIZES[1:]))
             content += piece
             path = f"/{self.container}/{name}?comp=block&blockid={urllib.parse.quote(ids[-1], safe='')}"
-            if self.send(client, [201], "PUT", path, piece) is None:
+            if self.send(client, [201], "PUT", path, piece, secret_of(name)) is None:
                 return False
         blob = self.fresh(name, "BlockBlob", content)
         body = "<BlockList>" + "".join(f"<Latest>{one}</Latest>" for one in ids) + "</BlockList>"
@@ -189,9 +200,11 @@ class Blobs:
         return self.change(client, name, blob, 201, "PUT", "?comp=snapshot") is not None
 
     def copy(self, client):
-        source, from_blob = self.pick("BlockBlob")
-        if source is None:
+        """A source with a key cannot be read by the server."""
+        sources = [(name, blob) for name, blob in self.worlds[0].items() if blob.kind == "BlockBlob" and name not in KEYED]
+        if not sources:
             return True
+        source, from_blob = self.random.choice(sources)
         name = f"block-copy-{self.random.randrange(NAMES)}"
         blob = self.fresh(name, "BlockBlob", from_blob.content)
         connection = client.connection
@@ -244,7 +257,7 @@ class Blobs:
         with self.client(server) as client:
             for name in {name for world in self.worlds for name in world}:
                 try:
-                    response = client.ask("GET", f"/{self.container}/{name}")
+                    response = client.ask("GET", f"/{self.container}/{name}", None, key_of(name))
                 except (OSError, http.client.HTTPException):
                     continue
                 states = [world.get(name) for world in self.worlds]
@@ -263,7 +276,8 @@ class Blobs:
         for item in root.iter("Blob"):
             name, snapshot = item.findtext("Name"), item.findtext("Snapshot")
             path = f"/{self.container}/{name}" + (f"?snapshot={snapshot}" if snapshot else "")
-            content = self.ask(client, path).body
+            content = self.ask(client, path, key_of(name)).body
+            self.check_secret(client, name, path, item)
             if snapshot:
                 snapshots.setdefault(name, []).append(content)
                 continue
@@ -274,17 +288,36 @@ class Blobs:
             raise RuntimeError(f"snapshots without a blob: {list(snapshots)}")
         return found
 
+    def check_secret(self, client, name, path, item):
+        """A blob with a key cannot be read without it, and a listing names its key or scope."""
+        found = item.findtext("Properties/CustomerProvidedKeySha256"), item.findtext("Properties/EncryptionScope")
+        wanted = KEY_SHA256 if name in KEYED else None, SCOPE if name in SCOPED else None
+        if found != wanted:
+            raise RuntimeError(f"{path} is listed with the key and scope {found}, wanted {wanted}")
+        if name in KEYED and (response := client.ask("GET", path)).code != "BlobUsesCustomerSpecifiedEncryption":
+            raise RuntimeError(f"{path} without its key got {response.status} {response.code}")
+
     def find(self, client):
         """The tags by the index."""
         where = urllib.parse.quote(f"@container='{self.container}' AND n>='0'", safe="")
         root = ElementTree.fromstring(self.ask(client, f"/?comp=blobs&where={where}").body.decode("utf-8-sig"))
         return {item.findtext("Name"): item.findtext("Tags/TagSet/Tag/Value") for item in root.iter("Blob")}
 
-    def ask(self, client, path):
-        response = client.ask("GET", path)
+    def ask(self, client, path, headers=None):
+        response = client.ask("GET", path, None, headers)
         if response.status != 200:
             raise RuntimeError(f"{path}: {response.status} {response.text}")
         return response
+
+
+def key_of(name):
+    """The headers that a read needs."""
+    return KEY_HEADERS if name in KEYED else {}
+
+
+def secret_of(name):
+    """The headers that a write needs."""
+    return {"x-ms-encryption-scope": SCOPE} if name in SCOPED else key_of(name)
 
 
 def numbered(blob):

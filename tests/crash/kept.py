@@ -20,7 +20,9 @@ from lazuli import ACCOUNT, KEY, StorageClient
 
 VERSIONED, RETAINED = "crashversions", "crashretained"
 KEEPING = (VERSIONED, RETAINED)
-ENVIRONMENT = {"LAZULI_ACCOUNTS": ";".join(f"{account}:{KEY}" for account in (ACCOUNT, *KEEPING))}
+# The account with a website and logs (website.py).
+SITE = "crashsite"
+ENVIRONMENT = {"LAZULI_ACCOUNTS": ";".join(f"{account}:{KEY}" for account in (ACCOUNT, *KEEPING, SITE))}
 POLICY = ("<StorageServiceProperties><DeleteRetentionPolicy><Enabled>true</Enabled><Days>7</Days>"
           "<AllowPermanentDelete>true</AllowPermanentDelete></DeleteRetentionPolicy></StorageServiceProperties>")
 # The blob itself; a version or snapshot; one that is deleted; a blob that is deleted.

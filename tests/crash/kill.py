@@ -6,7 +6,8 @@
 CS-01, CS-06, TX-09, ER-06: what was acknowledged is there with its last value and ETag; a batch is there wholly or not at all;
 what was on its way when the server died is there or not, and nothing else; versions of an entity never go back. The same for
 messages, with their order and receipts (messages.py), for blobs with their contents, tags and snapshots (blobs.py), and for versions,
-deleted blobs and containers, tiers and holds (kept.py). After the last start, every change of the latter has had its event (events.py).
+deleted blobs and containers, tiers and holds (kept.py), and for a website and request logs (website.py). After the last start, every
+change of what is kept has had its event (events.py).
 With `--shim` (see tests/faults), most kills are a loss of power too: what was not synced is taken back, contents and names.
 The seed makes the writers' choices repeatable, not the moment of the kill. Exit code 1 if anything is lost or wrong.
 """
@@ -30,6 +31,7 @@ from blobs import Blobs  # noqa: E402
 from kept import ENVIRONMENT, KEEPING, flags  # noqa: E402
 from messages import Messages  # noqa: E402
 from protected import Protected  # noqa: E402
+from website import Website  # noqa: E402
 from writer import TABLE, Writer  # noqa: E402
 
 # A cycle ends after at most this many acknowledgements; the number is drawn so that early kills are as likely as late ones.
@@ -69,7 +71,8 @@ class Run:
         self.clients = [kind(index, args.seed, self.count) for kind in (Messages, Blobs)
                         for index in range(args.writers // WRITERS_PER_CLIENT)]
         self.keepers = [Protected(index, args.seed, account, self.count) for index, account in enumerate(KEEPING)]
-        self.clients += self.keepers
+        self.website = Website(0, args.seed, self.count)
+        self.clients += [*self.keepers, self.website]
         self.kills = self.early_kills = self.stops = self.checks = 0
         self.losses = self.lost_writes = self.lost_names = 0
         self.problems = []
@@ -138,6 +141,8 @@ class Run:
             self.lose_power(wholly=self.number <= 3)
             for thread in threads:
                 thread.join()
+            if graceful:
+                self.website.is_stopped()
             for worker in self.writers + self.clients:
                 problems += worker.take_problems()
             if "panicked" in server.said():

@@ -10,7 +10,7 @@ blobs, puts, gets, changes, moves and deletes messages, and makes, fills and del
 on its way all or nothing. A table that was deleted and made anew never has a row of the old one.
 
 Other runs overwrite, delete, restore, archive and protect blobs, in an account that keeps versions or in one that keeps what was
-deleted (kept.py). There the next start also delivers the event of every change.
+deleted (kept.py). There the next start also delivers the event of every change. A last kind of run changes a website (website.py).
 
 Crash points of background work or of several concurrent writers are in crates/store/tests/store/crash.rs, backups in backup.py.
 """
@@ -29,9 +29,10 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from lazuli import HANG_SECONDS, Client, NotStarted, Server, all_rows, entity_path  # noqa: E402
 from blobs import Blobs  # noqa: E402
-from kept import ENVIRONMENT, RETAINED, VERSIONED, flags  # noqa: E402
+from kept import ENVIRONMENT, RETAINED, SITE, VERSIONED, flags  # noqa: E402
 from messages import Messages  # noqa: E402
 from protected import Protected  # noqa: E402
+from website import Website  # noqa: E402
 from writer import envelope  # noqa: E402
 
 KEPT, DOOMED, MADE = "kept", "doomed", "made"
@@ -44,9 +45,9 @@ OF_CHANGES = ("before-append", "after-append", "after-sync", "before-reply", "be
 # Those that content passes on its way to the disk.
 OF_CONTENT = ("content-reserved", "content-written", "before-content-sync", "after-content-sync", "before-content-entry",
               "after-content-entry")
-# Where changes of protected blobs are ended: in one account the change is lost, in the other it is there without a response.
-# The other crash points are the same for every change.
-OF_PROTECTED = (("before-append", VERSIONED), ("before-reply", RETAINED))
+# Where changes of protected blobs and of a website are ended: in one account the change is lost, in the other it is there without a
+# response. The other crash points are the same for every change.
+OF_PROTECTED = (("before-append", VERSIONED), ("before-reply", RETAINED), ("before-append", SITE))
 OF_ERASING = ("before-erase", "after-erase")
 OF_THE_END = ("closing",)
 
@@ -157,11 +158,11 @@ class Run:
 
 
 class ProtectedRun(Run):
-    """The same with changes of protected blobs only, in one of the two accounts."""
+    """The same with changes of protected blobs or of a website only, in one of these accounts."""
 
     def __init__(self, account, *args):
         super().__init__(*args)
-        self.protected = Protected(0, 1, account)
+        self.protected = Website(0, 1) if account == SITE else Protected(0, 1, account)
 
     def server(self, env=None, **options):
         return Server(self.binary, "--location", self.data, *flags(), env=ENVIRONMENT | (env or {}), **options)

@@ -18,7 +18,7 @@ import shutil
 import sys
 
 from run import CALLS_MAX, Run, build_shim
-from kept import RETAINED, VERSIONED
+from kept import RETAINED, SITE, VERSIONED
 from lazuli import Client
 
 # Number of concurrent runs.
@@ -32,7 +32,7 @@ def new_store(binary, shim, fault):
     run = Run(binary, shim)
     keepers, run.keepers = run.keepers, []
     happened, problems = run.faulty(fault, power_stays=True)
-    run.keepers = [one for one in keepers if one.account == KINDS[fault.split("@")[0]]]
+    run.keepers = [one for one in keepers if one.account in (SITE, KINDS[fault.split("@")[0]])]
     problems += run.faulty("")[1]
     return happened, problems + end(run)
 

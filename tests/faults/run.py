@@ -5,7 +5,7 @@
     tests/faults/run.py --binary target/release/lazuli --all      every place
 
 Each run starts the server on its data with one planned fault (see shim/src/lib.rs), changes blobs and messages (../crash/blobs.py,
-protected.py and messages.py), writes and reads rows, and kills it. The promise: a fault is reported (a failed start that says why,
+protected.py, website.py and messages.py), writes and reads rows, and kills it. The promise: a fault is reported (a failed start that says why,
 or 5xx), or changes nothing. Never: a wrong response, a panic, a hang, something acknowledged or shown to a reader that is gone when
 the disk is well again, an event that is missing then, or one without its change.
 
@@ -32,12 +32,13 @@ from blobs import Blobs  # noqa: E402
 from kept import ENVIRONMENT, KEEPING, flags  # noqa: E402
 from messages import Messages  # noqa: E402
 from protected import Protected  # noqa: E402
+from website import Website  # noqa: E402
 from writer import envelope  # noqa: E402
 
 TABLE = "faults"
 WRITES = 12
 # Changes of blobs and messages before the writes to the table. Some are more than one commit.
-EARLIER_CHANGES = 44
+EARLIER_CHANGES = 51
 # Content that is too large for a row.
 UPLOAD_BYTES = 20_000
 BATCH_ROWS = 5
@@ -247,7 +248,7 @@ class Run:
         self.gate = os.path.join(self.folder, "gate")
         self.known = Knowledge()
         self.blobs, self.messages = Blobs(0, 1), Messages(0, 1)
-        self.keepers = [Protected(index, 1, account) for index, account in enumerate(KEEPING)]
+        self.keepers = [*(Protected(index, 1, account) for index, account in enumerate(KEEPING)), Website(0, 1)]
         self.rejected_starts = 0
         # Runs in which the sync of a pack failed.
         self.pack_faults = 0
