@@ -21,7 +21,7 @@ class BlobClient:
         self.host, port = address.rsplit(":", 1)
         self.port = int(port)
 
-    def head(self, method, path, length=None, fields=None):
+    def head(self, method, path, length=None, fields=None, content_type=""):
         fields = {"x-ms-date": email.utils.formatdate(usegmt=True), "x-ms-version": "2021-12-02", **(fields or {})}
         if method == "PUT" and "?" not in path and self.service == "Blob":
             fields.setdefault("x-ms-blob-type", "BlockBlob")
@@ -29,10 +29,12 @@ class BlobClient:
         pairs = sorted(urllib.parse.unquote(pair).replace("=", ":", 1) for pair in query.split("&") if pair)
         resource_lines = [f"/{ACCOUNT}/{ACCOUNT}{name}", *pairs]
         canonical = [f"{key}:{fields[key]}" for key in sorted(fields)]
-        text = "\n".join([method, "", "", str(length or ""), *[""] * 8, *canonical, *resource_lines])
+        text = "\n".join([method, "", "", str(length or ""), "", content_type, *[""] * 6, *canonical, *resource_lines])
         signature = hmac.new(base64.b64decode(KEY), text.encode(), hashlib.sha256).digest()
         fields["Authorization"] = f"SharedKey {ACCOUNT}:{base64.b64encode(signature).decode()}"
         fields |= {"Host": f"{self.host}:{self.port}", "Content-Length": str(length or 0)}
+        if content_type:
+            fields["Content-Type"] = content_type
         lines = [f"{method} /{ACCOUNT}{path} HTTP/1.1", *(f"{key}: {value}" for key, value in fields.items())]
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
@@ -48,6 +50,15 @@ class BlobClient:
             while piece := response.read(256 * 1024):
                 received += len(piece)
             return response.status, received
+
+
+def texts(blob, path, name):
+    """The texts of all elements of this name in a document of the server."""
+    with socket.create_connection((blob.host, blob.port), timeout=HANG_SECONDS) as sock:
+        sock.sendall(blob.head("GET", path))
+        response = http.client.HTTPResponse(sock)
+        response.begin()
+        return re.findall(f"<{name}>(.*?)</{name}>", response.read().decode())
 
 
 def metrics(server):

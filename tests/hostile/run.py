@@ -31,6 +31,7 @@ from lazuli import HANG_SECONDS, Client, Server, entity_path  # noqa: E402
 from postgres import Postgres  # noqa: E402
 
 from clients import BlobClient, memory, peak, reported_bound, resident, signed_head  # noqa: E402
+from kept import KEPT_ATTACKS, Deaf, Kept, kept_flags  # noqa: E402
 from writes import WRITE_ATTACKS, Writes  # noqa: E402
 
 MIB = 1024 * 1024
@@ -116,7 +117,7 @@ class Crowd:
             sock.close()
 
 
-class Story(Writes):
+class Story(Kept, Writes):
     def __init__(self, args):
         self.args, self.failed = args, 0
         # The database server of `--engine postgres`.
@@ -272,10 +273,7 @@ class Story(Writes):
         list_blocks = blob.head("GET", "/hostile/blocks?blocklisttype=all&comp=blocklist")
         commit = blob.head("PUT", "/hostile/again?comp=blocklist", len(body)) + body
         starts = [list_blobs * 20, list_blocks * 20, commit]
-        crowd = Crowd(blob, 300, lambda index: starts[index % len(starts)])
-        counts = crowd.wait_until(lambda counts: not counts["silent"])
-        self.check("each gets a response", not counts["silent"], counts)
-        return crowd
+        return self.unread(blob, 300, starts)
 
     def large_messages(self, server, client):
         """Messages of the maximum size, 32 at a time, that the client does not read."""
@@ -285,12 +283,16 @@ class Story(Writes):
         for _ in range(64):
             assert queue.ask("POST", "/hostile/messages", len(text), [text])[0] == 201
         peek = queue.head("GET", "/hostile/messages?numofmessages=32&peekonly=true")
-        crowd = Crowd(queue, 300, lambda _: peek * 20)
+        return self.unread(queue, 300, [peek * 20])
+
+    # --- around them
+
+    def unread(self, server, count, starts):
+        """Clients that read nothing: each gets a response."""
+        crowd = Crowd(server, count, lambda index: starts[index % len(starts)])
         counts = crowd.wait_until(lambda counts: not counts["silent"])
         self.check("each gets a response", not counts["silent"], counts)
         return crowd
-
-    # --- around them
 
     def pressing(self, server, count, start):
         """Clients that together request more than the limit: some must get a 503, otherwise the attack did not reach the limit."""
@@ -319,8 +321,10 @@ class Story(Writes):
             wanted = max(CLIENTS_MAX, self.args.stalled) if attack == "stalled_transfers" else CLIENTS_MAX
             most_clients = self.args.connections if attack in CROWDED else min(wanted, self.args.connections)
             limits = ("--max-connections", most_clients + GUESTS, "--max-in-flight-mib", in_flight)
-            server = Server(self.args.binary, *self.place(directory), "--admin-port", 0, "--cache-mib", CACHE_MIB, *limits, *LONG_TIMEOUTS)
-            with server, Client(server) as client:
+            deaf = Deaf()
+            more = kept_flags(deaf) if attack in KEPT_ATTACKS else ()
+            server = Server(self.args.binary, *self.place(directory), "--admin-port", 0, "--cache-mib", CACHE_MIB, *limits, *LONG_TIMEOUTS, *more)
+            with deaf, server, Client(server) as client:
                 server.admin = admin_address(server, directory)
                 assert client.ask("POST", "/Tables", {"TableName": TABLE}).status == 204
                 for row in range(LARGE_ROWS):
@@ -357,7 +361,7 @@ class Story(Writes):
 
 
 ATTACKS = ["idle", "free_heads", "large_heads", "large_bodies", "chunked_bodies", "unread_responses", "large_responses", "bad_bodies",
-           "bad_filters", "large_transfers", "stalled_transfers", "large_listings", "large_messages", *WRITE_ATTACKS]
+           "bad_filters", "large_transfers", "stalled_transfers", "large_listings", "large_messages", *WRITE_ATTACKS, *KEPT_ATTACKS]
 # Where the number of connections is the attack.
 CROWDED = {"idle", "free_heads"}
 
