@@ -313,6 +313,10 @@ impl Content for ObjectContent {
         })
     }
 
+    fn is_held(&self) -> EngineFuture<'_, bool> {
+        self.inner.ledger.is_held()
+    }
+
     fn release(&self, pieces: Vec<Piece>) -> EngineFuture<'_, Vec<Piece>> {
         Box::pin(self.inner.release(pieces))
     }

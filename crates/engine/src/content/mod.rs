@@ -80,6 +80,11 @@ pub trait Content: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(Box::new(pinned) as Box<dyn ContentHold>)))
     }
 
+    /// Does a process hold everything? Then it is useless to release anything now.
+    fn is_held(&self) -> EngineFuture<'_, bool> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
+
     /// Frees pieces that no row names any more, and returns those that are pinned or held: release them again later. Releasing
     /// a piece that is gone does nothing. The row that remembers the release may be deleted when this returns.
     fn release(&self, pieces: Vec<Piece>) -> EngineFuture<'_, Vec<Piece>>;

@@ -173,6 +173,10 @@ impl Content for ChunkContent {
         })
     }
 
+    fn is_held(&self) -> EngineFuture<'_, bool> {
+        self.inner.ledger.is_held()
+    }
+
     fn release(&self, pieces: Vec<Piece>) -> EngineFuture<'_, Vec<Piece>> {
         Box::pin(self.inner.release(pieces))
     }

@@ -59,6 +59,9 @@ impl Content for Tiny {
     fn pin_all(&self) -> Pinned {
         self.0.pin_all()
     }
+    fn is_held(&self) -> EngineFuture<'_, bool> {
+        self.0.is_held()
+    }
     fn release(&self, pieces: Vec<Piece>) -> EngineFuture<'_, Vec<Piece>> {
         self.0.release(pieces)
     }

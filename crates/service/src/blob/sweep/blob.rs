@@ -24,8 +24,8 @@ impl Reclaim {
             partition = self.look_at(at).await?;
         }
         let mut progress = self.unname(at, &mut partition).await?;
-        progress = progress.and(self.tidy_pages(at, &partition).await?);
-        progress = progress.and(self.release_unnamed(at, &partition).await?);
+        progress = progress.and(self.tidy_pages(at, &mut partition).await?);
+        progress = progress.and(self.release_unnamed(at, &mut partition).await?);
         if partition.head.is_none() {
             // Without a head nothing can name them.
             self.delete_rows(at, at.tables.blobs, std::mem::take(&mut partition.dead)).await?;
@@ -34,6 +34,9 @@ impl Reclaim {
         }
         if let Some(due) = partition.due {
             self.core.todo.due(at, due);
+        }
+        if let Some(later) = partition.later {
+            self.core.todo.later(at, later);
         }
         let mut has_staged = false;
         if partition.may_have_staged() {

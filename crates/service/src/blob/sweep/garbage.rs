@@ -17,7 +17,7 @@ use lazuli_engine::content::Piece;
 use lazuli_engine::{Change, Condition, Write};
 
 use super::partition::{ContentRow, Partition};
-use super::{Progress, Reclaim, SHARED_READ_GRACE, SHARED_UPLOAD_GRACE, free, ticks};
+use super::{Progress, Reclaim, SHARED_READ_GRACE, SHARED_UPLOAD_GRACE, free};
 use crate::blob::commit::{Decided, Step};
 use crate::blob::core::At;
 use crate::blob::keyspace::{self, Generation, KeySlot};
@@ -80,17 +80,19 @@ impl Reclaim {
     /// some states have expired and could be restored meanwhile, a change of the others no longer matters.
     pub(super) async fn unname(&self, at: &At, partition: &mut Partition) -> Result<Progress> {
         let mut progress = Progress::Done;
-        let mut rows = Vec::new();
+        let (mut rows, mut recent) = (Vec::new(), Vec::new());
         for generation in partition.garbage() {
             let segments = &partition.segments[&generation];
             // A request that is about to read the generation also finds unnameable rows.
-            let is_pinned = self.core.pins.has_generation(at.tables.blobs, &at.name, generation);
-            if is_pinned || self.is_recent(segments, SHARED_UPLOAD_GRACE) {
+            if self.core.pins.has_generation(at.tables.blobs, &at.name, generation) {
                 progress = Progress::Again;
+            } else if let Some(until) = self.recent_until(segments, SHARED_UPLOAD_GRACE) {
+                recent.push(until);
             } else {
                 rows.extend(segments.iter().map(|content| GarbageRow { generation, content: *content }));
             }
         }
+        recent.into_iter().for_each(|until| partition.is_used_until(until));
         let mut later: Option<Partition> = None;
         for batch in batches(&rows) {
             let mut batch = batch.to_vec();
@@ -129,9 +131,9 @@ impl Reclaim {
         self.unname_rows(at, states, states.dead.is_empty(), rows).await
     }
 
-    /// Can another process be reading or writing these rows of a generation? Only their age shows that.
-    fn is_recent(&self, rows: &[ContentRow], grace: std::time::Duration) -> bool {
-        self.is_shared && rows.iter().any(|row| self.age(row.version) < ticks(grace))
+    /// Until when another process may read or write these rows of a generation. Only their age shows that.
+    fn recent_until(&self, rows: &[ContentRow], grace: std::time::Duration) -> Option<u64> {
+        self.recent(rows.iter().map(|row| row.version).max()?, grace)
     }
 
     /// One commit, on condition that no state names the generations: either the states are still `states`, or they `may_change`
@@ -173,20 +175,22 @@ impl Reclaim {
     }
 
     /// Releases the pieces of unnameable generations, and forgets them.
-    pub(super) async fn release_unnamed(&self, at: &At, partition: &Partition) -> Result<Progress> {
+    pub(super) async fn release_unnamed(&self, at: &At, partition: &mut Partition) -> Result<Progress> {
         let mut progress = Progress::Done;
-        let mut rows = Vec::new();
+        let (mut rows, mut recent) = (Vec::new(), Vec::new());
         for (generation, unnamed) in &partition.unnamed {
             let is_fresh = partition.fresh.contains(generation);
             let last = if is_fresh { u64::MAX } else { partition.last_pin };
-            let is_pinned = self.core.pins.has_up_to(last, at.tables.blobs, &at.name, *generation);
-            if is_pinned || self.is_recent(unnamed, SHARED_READ_GRACE) {
+            if self.core.pins.has_up_to(last, at.tables.blobs, &at.name, *generation) {
                 progress = Progress::Again;
+            } else if let Some(until) = self.recent_until(unnamed, SHARED_READ_GRACE) {
+                recent.push(until);
             } else {
                 let row = |content: &ContentRow| GarbageRow { generation: *generation, content: *content };
                 rows.extend(unnamed.iter().map(row));
             }
         }
+        recent.into_iter().for_each(|until| partition.is_used_until(until));
         let mut portion = Portion::default();
         for batch in batches(&rows) {
             for (GarbageRow { generation, content }, row) in

@@ -174,6 +174,12 @@ impl Reclaim {
         release(&self.core, pieces).await
     }
 
+    /// Until when another process may use what has this version, if it still may.
+    fn recent(&self, version: u64, grace: Duration) -> Option<u64> {
+        let until = version.saturating_add(ticks(grace));
+        (self.is_shared && until > self.core.clock().ticks()).then_some(until)
+    }
+
     /// The age of a row by its version, in ticks.
     fn age(&self, version: u64) -> u64 {
         self.core.clock().ticks().saturating_sub(version)

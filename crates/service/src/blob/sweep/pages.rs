@@ -10,7 +10,7 @@ use bytes::Bytes;
 use lazuli_engine::{Change, Condition, Next, Rejected, Row, RowView, Update, Version, Write};
 
 use super::partition::{Partition, See, some_rows};
-use super::{Progress, Reclaim, SHARED_READ_GRACE, ticks};
+use super::{Progress, Reclaim, SHARED_READ_GRACE};
 use crate::blob::commit::{Decided, Step};
 use crate::blob::core::At;
 use crate::blob::keyspace::{self, CellKey, Generation, RowKind};
@@ -57,7 +57,7 @@ impl Reclaim {
     }
 
     /// Brings rows up to date with large clears, and merges rows that only deleted snapshots distinguished.
-    pub(super) async fn tidy_pages(&self, at: &At, partition: &Partition) -> Result<Progress> {
+    pub(super) async fn tidy_pages(&self, at: &At, partition: &mut Partition) -> Result<Progress> {
         let Some((_, Head { marks, blob: Some(blob), .. })) = &partition.head else {
             return Ok(Progress::Done);
         };
@@ -70,10 +70,13 @@ impl Reclaim {
             return Ok(progress);
         }
         // Wait for reads of a deleted snapshot. For other processes, only the age shows that they have ended.
-        let is_in_use = self.core.pins.has(at.tables.blobs, &at.name, pages.generation)
-            || (self.is_shared && self.age(marks.shape) < ticks(SHARED_READ_GRACE));
+        let is_in_use = self.core.pins.has(at.tables.blobs, &at.name, pages.generation);
         if is_in_use || !pages.clears.is_empty() {
             return Ok(Progress::Again);
+        }
+        if let Some(until) = self.recent(marks.shape, SHARED_READ_GRACE) {
+            partition.is_used_until(until);
+            return Ok(progress);
         }
         Ok(progress.and(self.merge_spare_rows(at, partition, pages, marks.shape).await?))
     }

@@ -80,6 +80,8 @@ pub struct Partition {
     pub kept: usize,
     /// When the next of them expires, in ticks.
     pub due: Option<u64>,
+    /// When other processes have stopped using the next of the rest, in ticks.
+    pub later: Option<u64>,
     /// Segments that can be named.
     pub segments: BTreeMap<Generation, Vec<ContentRow>>,
     /// Segments that nothing can name.
@@ -139,6 +141,11 @@ impl Partition {
         self.head.as_ref().is_some_and(|(_, head)| {
             !self.dead.is_empty() || (head.deleted.is_some() && head.restorable(self.now).is_none())
         })
+    }
+
+    /// Other processes may use something until then.
+    pub fn is_used_until(&mut self, until: u64) {
+        self.later = self.later.into_iter().chain([until]).min();
     }
 
     fn expires(&mut self, until: Option<u64>) {
