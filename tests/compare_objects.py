@@ -181,7 +181,7 @@ def cpu_seconds(pid):
 
 
 def measure(server, method, size, seconds):
-    """Requests a second, and microseconds of processor time for each."""
+    """Requests per second, and microseconds of processor time for each."""
     body = os.urandom(size) if method == "PUT" else None
     if method == "GET":
         fill(server, size)
@@ -205,7 +205,7 @@ def measure(server, method, size, seconds):
 
 
 def fill(server, size):
-    """Puts what is to be read."""
+    """Uploads the objects that will be read."""
     with contextlib.closing(server.connect()) as connection:
         for number in range(CONNECTIONS):
             for count in range(OBJECTS):

@@ -3,10 +3,10 @@
 
     tests/doc_examples.py [CRATE...]
 
-What is public is what rustdoc finds from the crate's root, through `pub use` out of private modules as well: rustdoc's own
-count of examples leaves those out. Fields, variants and associated types are documented; everything else has an example of
-its own too, which the doctests run. That goes for items that a crate hands on from another of ours as well: its users see
-them as its own.
+Public items are those that rustdoc finds from the crate's root, also through `pub use` out of private modules, which
+rustdoc's own count of examples leaves out. Fields, variants and associated types need documentation; everything else also
+needs an example of its own, which the doctests run. The same holds for items that a crate re-exports from another of our
+crates, since its users see them as its own.
 """
 import functools
 import json
@@ -65,7 +65,7 @@ def public(known, root):
         seen.add(key)
         here = path if item["name"] is None else path + (item["name"],)
         if kind == "impl":
-            # What a trait asks for is documented with the trait.
+            # Items that a trait requires are documented at the trait.
             if inner["trait"] is None and not inner["is_synthetic"]:
                 for child in inner["items"]:
                     yield from walk(child, path)

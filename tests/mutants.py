@@ -45,7 +45,7 @@ class Mutant:
         return "lazuli-" + self.path.split("/")[1]
 
     def key(self):
-        """Names the mutant whatever moves around it."""
+        """The name of the mutant, which stays the same when other lines move."""
         return f"{self.path}: {self.before.strip()} => {self.after.strip() or '(left out)'}"
 
     def __str__(self):
@@ -78,7 +78,7 @@ def mutants_of(path):
             yield Mutant(path, number, line, "")
         for pattern, new in REPLACEMENTS:
             for found in re.finditer(pattern, code):
-                # Texts are not code.
+                # String literals are not code.
                 if code[:found.start()].count('"') % 2 == 0:
                     yield Mutant(path, number, line, line[:found.start()] + new + line[found.end():])
 

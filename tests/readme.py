@@ -70,7 +70,7 @@ def examples(options, connection, folder):
     def shell(text, flags="-c"):
         return ["bash", flags, path + text]
 
-    # The second server runs until it has said where it listens.
+    # The second server runs until it has printed where it listens.
     lines = [line for line in block("sh", "LAZULI_ACCOUNTS=").splitlines() if line.startswith(("key=", "LAZULI_ACCOUNTS="))]
     accounts = "\n".join(lines) + " > blog.log &\nuntil grep 'endpoint of account blog' blog.log; do sleep 0.05; done\nkill $!; wait $!"
     tokens = block("sh", "lazuli token").replace("11000", str(free_port())) + "wait"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds docs/requirements.md and the requirement ids that the code cites together.
+"""Keeps docs/requirements.md consistent with the requirement ids that the code cites.
 
     tests/requirements.py             check; exits with 1 and a list of problems if something is wrong
     tests/requirements.py --update    rewrite the column of tests from the citations found, then check

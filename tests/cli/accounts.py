@@ -1,4 +1,4 @@
-"""Accounts: in the store, in the environment, on a server that runs, and the listener that is asked."""
+"""Accounts in the store, in the environment and on a running server, and the admin listener that commands query."""
 
 import base64
 import json
@@ -150,14 +150,14 @@ def test_accounts_of_a_running_server_change_at_once(binary, directory):
         contains(account(binary, directory, "rotate-key", "devstoreaccount1", "--key", "1", code=1), "is set at startup")
         account(binary, directory, "add", "stays", "--key1", ONE, "--key2", TWO)
         server.kill()
-    # The file that the killed server left is not believed: the store is free, so the store is asked.
+    # The file that the killed server left is ignored: nobody holds the store, so the command opens it.
     equal([a["name"] for a in account(binary, directory, "list")["accounts"]], ["stays"])
     with serve(binary, directory) as server:
         equal(status(server, account="stays", key=TWO), 200)
 
 
 def test_a_kept_development_account_is_not_open_to_the_public_key(binary, directory):
-    """Data that was made with private keys was open to the key that everyone knows, on loopback."""
+    """Data that was created with private keys was accessible with the public key, on loopback."""
     account(binary, directory, "add", DEVELOPMENT, "--key1", ONE, "--key2", TWO)
     with serve(binary, directory) as server:
         equal([status(server, key=key) for key in (ONE, TWO, KEY)], [200, 200, 403])

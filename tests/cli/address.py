@@ -100,7 +100,7 @@ def test_an_address_that_is_not_ours_is_reported(binary, directory):
 
 
 def test_a_name_of_localhost(binary, directory):
-    """Azurite takes names where an address is meant; localhost is the one that people use."""
+    """Azurite accepts host names as addresses; the one that people use is localhost."""
     for args in (["--host", "localhost"], ["--tableHost", "localhost"]):
         with Server(binary, "--engine", "memory:", *args, directory=directory) as server:
             equal(status(server), 200)

@@ -73,7 +73,7 @@ def test_the_name_of_the_program_decides(binary, directory):
 
 
 def test_a_free_port_for_one_service_leaves_the_others_alone(binary, directory):
-    """A blob port of 0 chose free ports for queues and tables, where clients of Azurite do not look."""
+    """A blob port of 0 chose free ports for queues and tables, too, where clients of Azurite do not expect them."""
     others = free_port(), free_port()
     with Azurite(binary, directory, "azurite", "--inMemoryPersistence", "--blobPort", "0", "--queuePort", str(others[0]),
                  "--tablePort", str(others[1])) as server:
@@ -100,7 +100,7 @@ def test_words_and_missing_values_are_accepted_as_azurite_does(binary, directory
 
 
 def test_unset_variables_and_repeated_options_are_accepted_as_azurite_does(binary, directory):
-    """An empty value was an error, and so was a second one."""
+    """An empty value was an error, and so was a repeated option."""
     port = free_port()
     with Azurite(binary, directory, "azurite", "--inMemoryPersistence", *FREE, "--location", "", "--cert", "", "--key", "", "--pwd", "",
                  "--oauth", "", "--queueHost", "", "--tablePort", str(port)) as server:
@@ -110,7 +110,7 @@ def test_unset_variables_and_repeated_options_are_accepted_as_azurite_does(binar
 
 
 def test_programs_with_one_service_run_in_one_location(binary, directory):
-    """The second one found the store locked."""
+    """The second program found the store locked."""
     with Azurite(binary, directory, "azurite-queue", "--queuePort", "0", last="Queue") as queues:
         with Azurite(binary, directory, "azurite-table", "--tablePort", "0", last="Table") as tables:
             equal(sorted(os.listdir(directory)), ["lazuli-data-queue", "lazuli-data-table"])
@@ -147,7 +147,7 @@ def test_product_style_urls_can_be_disabled(binary, directory):
 
 
 def own_name():
-    """The name of this machine, if it leads to an address that a server can have."""
+    """The name of this machine, if it resolves to an address that a server can use."""
     try:
         with socket.create_server((socket.gethostname(), 0)):
             return socket.gethostname()

@@ -1,4 +1,4 @@
-"""Backup, restore and check: what comes back is what was there, and nothing half done is ever taken for whole."""
+"""Backup, restore and check: restored data equals the original, and nothing incomplete is accepted as complete."""
 
 import json
 import os
@@ -82,7 +82,7 @@ def test_a_backup_of_a_running_server_restores_to_the_same(binary, directory):
         before = content(server)
         output = succeed(binary, directory, "backup", "one", "--location", "data")
         contains(output, "the backup is complete")
-        # What comes later is not in it.
+        # Later changes are not in the backup.
         equal(status(server, "PUT", entity_path(PEOPLE, "a", "later"), {"Number": 1}), 204)
         equal(server.stop(), 0)
     contains(succeed(binary, directory, "check", "one"), "no problems found")
@@ -229,7 +229,7 @@ def test_check_finds_damage_in_a_store_and_serve_never_serves_it(binary, directo
 
 
 def test_check_finds_damage_in_the_last_change_of_a_killed_server(binary, directory):
-    """What a kill leaves of a change that was being written is fine; what was acknowledged and damaged later is not."""
+    """An unfinished change after a kill is not damage; a change that was acknowledged and damaged later is."""
     with serve(binary, directory) as server:
         with Client(server) as client:
             equal(client.ask("POST", "/Tables", {"TableName": PEOPLE}).status, 204)
@@ -269,7 +269,7 @@ def write(path, data):
 
 
 def test_every_command_tells_what_it_cuts_and_a_check_cuts_nothing(binary, directory):
-    """A query cut the end of a log without a word; a check did, and wrote down that all was closed in good order."""
+    """A query cut the end of a log silently. A check did so too, and recorded a clean close."""
     with serve(binary, directory) as server:
         fill(server)
         server.kill()

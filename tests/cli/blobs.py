@@ -27,7 +27,7 @@ def read(directory, name):
 
 
 def large(seed, length):
-    """Bytes that differ everywhere."""
+    """Bytes without repetition."""
     block = b"".join(hashlib.sha256(f"{seed}{n}".encode()).digest() for n in range(1024))
     return (block * (length // len(block) + 1))[:length]
 
@@ -140,7 +140,8 @@ def part(name):
 
 
 def test_a_download_destroys_no_file_of_another_name(binary, directory):
-    """A download wrote to NAME.part first, so blob a took the file of blob a.part, or one of the user, with it."""
+    """A download wrote to NAME.part first, so the download of blob a destroyed the file of blob a.part, or one of the
+    user."""
     with serve_memory(binary, directory) as server:
         shell = Shell(binary, directory, server)
         shell("container", "create", "files")
@@ -150,7 +151,7 @@ def test_a_download_destroys_no_file_of_another_name(binary, directory):
             write(directory, os.path.join("tree", name), data)
         shell("blob", "upload", "tree", "files")
         write(directory, "out/user.part", b"the user's")
-        # In the order in which the file of the other name is there first, and in that of the listing.
+        # First in the order in which the file of the other name already exists, then in the order of the listing.
         for name in ("a.part", "a.part-state", "large.part", "large.part-state"):
             shell("blob", "download", f"files/{name}", "out")
         shell("blob", "download", "files/large", "out")
@@ -191,7 +192,7 @@ def test_an_interrupted_download_is_resumed(binary, directory):
         write(directory, part("back.bin") + ".state", state)
         equal(shell("blob", "download", "files/large.bin", "back.bin"), "1 blob downloaded, 1.0 MiB\n")
         equal(read(directory, "back.bin") == data, True)
-        # What was kept of another version of the blob is not used.
+        # A partial download of another version of the blob is not used.
         write(directory, part("again.bin"), bytes(len(data)))
         write(directory, part("again.bin") + ".state", state.replace(etag.strip('"').encode(), b"0x1"))
         equal(shell("blob", "download", "files/large.bin", "again.bin"), "1 blob downloaded, 9.0 MiB\n")

@@ -81,7 +81,7 @@ def test_config_show_tells_where_values_come_from(binary, directory):
 
 
 def test_config_show_tells_where_the_data_is(binary, directory):
-    """What depends on the machine or on other settings was shown as not set."""
+    """Defaults that depend on the machine or on other settings were shown as not set."""
     def show(**variables):
         code, output, errors = run(binary, directory, "config", "show", env=variables)
         equal((code, errors), (0, ""))
@@ -147,7 +147,7 @@ def test_config_check_looks_at_what_the_settings_name(binary, directory):
 
 
 def test_config_check_names_the_variable(binary, directory):
-    """A mistake of the environment is not one of the file's first line."""
+    """A mistake in the environment is not reported for the first line of the file."""
     write(directory, "# mine\nquiet = true\n")
     for variables, *parts in (
             ({"LAZULI_TABLE_PORT": "many"}, "LAZULI_TABLE_PORT: ", "'many'"),

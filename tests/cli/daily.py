@@ -98,7 +98,7 @@ def test_with_a_token_and_without_a_response(binary, directory):
 
 
 def test_all_types_there_and_back(binary, directory):
-    """In both formats, from a server into a stopped store and back, bit by bit."""
+    """In both formats, from a server into a stopped store and back, without changing a bit."""
     with serve_memory(binary, directory) as server:
         shell, store = Shell(binary, directory, server), Shell(binary, directory, store="copy")
         shell("table", "create", "first")
@@ -143,7 +143,7 @@ def read_stamps(server, table):
 
 
 def test_timestamps_are_kept_by_a_direct_import(binary, directory):
-    """What a server shows of the imported entities, Timestamp and ETag, is what the first one showed; later changes are later."""
+    """A server shows imported entities with the Timestamp and ETag of the first server; later changes have later ones."""
     with serve_memory(binary, directory) as server:
         shell = Shell(binary, directory, server)
         fill(shell, "first", 300, partitions=7)
@@ -188,7 +188,7 @@ def test_timestamps_that_cannot_be_kept(binary, directory):
         lines(*times)
         said = store("import", "ttt.jsonl", "--keep-timestamp", code=1)
         contains(said, f"ttt.jsonl:{line}: ", why)
-        # One that can be seen before anything is written makes no table.
+        # A mistake that is found before anything is written creates no table.
         equal("ttt was created for this import" in said, why == "in the future", said)
         assert "RowKey" not in run(binary, directory, "query", "ttt", "--location", "data")[1], "all or nothing"
     lines(day)
@@ -268,7 +268,7 @@ def test_mistakes_in_files_are_reported(binary, directory):
 
 
 def killed(shell, args, reached):
-    """Starts a command, kills it once it has come so far."""
+    """Starts a command, and kills it once `reached` is true."""
     process = subprocess.Popen([shell.binary, *args], cwd=shell.directory, env=os.environ | shell.env,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while process.poll() is None and not reached():
@@ -286,7 +286,8 @@ def saved_rows(path):
 
 
 def test_a_killed_transfer_resumes(binary, directory):
-    """Export and import are killed after some pages; what they had is not read or written again, and nothing is missing."""
+    """Export and import are killed after some pages; finished parts are not read or written again, and nothing is
+    missing."""
     with serve_memory(binary, directory) as server:
         shell = Shell(binary, directory, server)
         fill(shell, "many", 20000, partitions=7)
@@ -296,7 +297,7 @@ def test_a_killed_transfer_resumes(binary, directory):
         assert 2000 <= had < 20000, had
         contains(shell("export", "many", "--directory", "out", "--filter", "N gt 5", code=1), "another transfer")
         with Client(server) as client:
-            # A row before the place that was reached is not seen any more; it would be if the export started anew.
+            # A new row before the reached position is not exported; it would be if the export started over.
             equal(client.ask("POST", "/many", {"PartitionKey": "p", "RowKey": "early"}).status, 204)
         shell(*export)
         with open(os.path.join(directory, "out", "many.jsonl")) as file:
@@ -305,7 +306,7 @@ def test_a_killed_transfer_resumes(binary, directory):
         equal(os.listdir(os.path.join(directory, "out")), ["many.jsonl"])
         imports, state = ("import", "out/many.jsonl", "--table", "again"), os.path.join(directory, "out", "many.jsonl.import-state")
         assert killed(shell, imports, lambda: saved_rows(state) >= 2000), "it was done before it could be killed"
-        # The first row is taken away: it would come back if the import started anew.
+        # The first row is removed: it would come back if the import started over.
         first = rows[0]
         shell("entity", "delete", "again", first["PartitionKey"], first["RowKey"])
         shell(*imports)
@@ -326,7 +327,7 @@ def test_a_killed_import_with_existing_reject_resumes(binary, directory):
 
         write("many.jsonl", rows)
         imports, state = ("import", "many.jsonl", "--existing", "reject"), os.path.join(directory, "many.jsonl.import-state")
-        # In the first window, and in a later one: whatever was written then, some of what comes next is there.
+        # In the first window, and in a later one: some of the rows after the saved position are already in the table.
         for reached in (0, 2000):
             assert killed(shell, imports, lambda: os.path.exists(state) and saved_rows(state) >= reached), "it was done"
             had = saved_rows(state)
@@ -341,7 +342,7 @@ def test_a_killed_import_with_existing_reject_resumes(binary, directory):
         shell("import", "next.jsonl", "--table", "many")
         shell(*imports)
         equal(sorted(row["N"] for row in shell.rows("query", "many", "--all")), list(range(20000)))
-        # That one was not interrupted, so nothing of it is its own.
+        # This import was not interrupted, so no existing row counts as its own.
         for _ in range(2):
             contains(shell(*imports, code=4), "EntityAlreadyExists")
         assert not os.path.exists(state)

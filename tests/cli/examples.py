@@ -16,7 +16,7 @@ from common import connection_string, contains, equal, run, serve
 from tls import openssl_certificate
 from lazuli import HANG_SECONDS, KEY, Client, Server
 
-# Flags that make an example short, by its first words: given again where it has them, or added.
+# Flags that make an example short, by its first words: they replace the example's values, or are added.
 SHORT = {
     "lazuli bench": "--slice 0.1 --rounds 1 --entities 100 --connections 2 --deep 1000 --stock 64 --workload get",
     "lazuli conformance": "--filter etags",
@@ -26,7 +26,7 @@ SHORT = {
     "lazuli trial bank": "--seconds 1 --kills 1",
     "lazuli trial ring": "--seconds 1 --kills 1",
 }
-# What an example needs that is not there, by a part of it: it is not run.
+# Examples that are not run, by a part of them, each with the requirement that is missing here.
 NOT_RUN = {
     "--ca-file front.pem": "a front that speaks TLS for another name",
     "postgres://": "a database",
@@ -39,7 +39,7 @@ NOT_RUN = {
     "curl -H": "a server with --oauth dev; bearer.py starts one",
     "lazuli logs -l": "a stopped server; accounts.py stops one",
 }
-# Helps whose examples create the queues and containers that they use.
+# Help texts whose examples create the queues and containers that they use.
 EMPTY = {("queue",), ("queue", "create"), ("container",), ("container", "create"), ("blob",)}
 # Commands that work on a store that no server has open.
 STOPPED = {"check"}
@@ -76,7 +76,7 @@ PUBLIC_KEY = {"kty": "EC", "crv": "P-256", "use": "sig", "kid": "1", "x": "MKBCT
 
 
 class Sandbox:
-    """A directory, a server with something in it, and a shell."""
+    """A directory, a server with some data, and a shell."""
 
     def __init__(self, binary, directory, path):
         command = path[0] if path else None
@@ -147,7 +147,7 @@ class Sandbox:
         return done.stdout
 
     def local(self, text):
-        """The example as it is in this sandbox."""
+        """The example, adapted to this sandbox."""
         for shown, here in [("BASE64KEY", KEY), ("/var/lib/lazuli", f"{self.directory}/{self.data}"), ("/var/tmp", self.directory),
                             ("/backups", f"{self.directory}/backups"), ("/etc/lazuli", self.directory)]:
             text = text.replace(shown, here)
@@ -167,7 +167,7 @@ class Sandbox:
         return text
 
     def admin_port(self):
-        """The port that the server has found for itself."""
+        """The port that the server has chosen."""
         path = os.path.join(self.directory, "lazuli-data", "admin.json")
         if not os.path.exists(path):
             return "10019"
@@ -178,7 +178,7 @@ class Sandbox:
         return connection_string(self.server)
 
     def peer(self):
-        """A program that understands Azurite's flags: ours."""
+        """Our program under the name `azurite`, whose flags it accepts."""
         path = os.path.join(self.directory, "bin", "azurite")
         with open(path, "w") as file:
             file.write(f'#!/bin/sh\nexec {self.binary} "$@"\n')
@@ -249,7 +249,7 @@ def test_examples_of_every_help_run(binary, directory):
         if not found:
             missing.append(" ".join(path))
         sandbox = Sandbox(binary, os.path.join(directory, str(number)), path)
-        # The help of one command of several may take for granted what another one does.
+        # The help of one of several commands may rely on the effect of another one.
         if len(path) == 2 and path[0] == "account" and path[1] != "add":
             sandbox.run("lazuli account add shop")
         for example in found:

@@ -79,7 +79,7 @@ def test_a_backup_closes_no_directory_of_others(binary, directory):
 
 
 def test_a_full_disk_under_the_log_stops_no_server(binary, directory):
-    """Whatever is said at the start, of requests and at the end, cannot be written."""
+    """Output at the start, about requests and at the end cannot be written."""
     command = [os.path.abspath(binary), "serve", "--engine", "memory:", "--table-port", "0", "--blobPort", "1", "--log-requests"]
     environment = os.environ | {"LAZULI_ACCOUNTS": "shop:AAAA"}
     with open("/dev/full", "w") as full, subprocess.Popen(

@@ -11,7 +11,7 @@ ROWS = 5000
 
 
 def broken_file(directory):
-    """A file whose last line is wrong: an import of it stops there, and has saved how far it came."""
+    """A file whose last line is wrong: an import of it stops there, and has saved its progress."""
     with open(os.path.join(directory, "many.jsonl"), "w") as file:
         for number in range(ROWS):
             file.write(json.dumps({"PartitionKey": f"p{number // 500}", "RowKey": f"{number:06}"}) + "\n")
@@ -20,7 +20,7 @@ def broken_file(directory):
 
 
 def make(shell, name, table="many"):
-    """A store with the table in it: an import that makes its table starts anew in any case."""
+    """A store that contains the table: an import that creates its table always starts over."""
     equal(run(shell.binary, shell.directory, "table", "create", table, "--location", name)[0], 1, "asking makes no store")
     with open(os.path.join(shell.directory, "first.jsonl"), "w") as file:
         file.write(json.dumps({"PartitionKey": "first", "RowKey": "row"}) + "\n")
@@ -28,7 +28,7 @@ def make(shell, name, table="many"):
 
 
 def test_an_import_resumes_in_its_own_store_only(binary, directory):
-    """An import into one store was once taken for one into another: what the first had, the second never got."""
+    """An import into one store was resumed in another store, which never got the rows that the first store had."""
     shell, state = Shell(binary, directory), broken_file(directory)
     for name in ("one", "two"):
         make(shell, name)

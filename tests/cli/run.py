@@ -18,7 +18,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "support")]
 
 
 def modules():
-    """Every file here but this one and what the others share."""
+    """Every file here except this one and the shared helpers."""
     names = sorted(file[:-3] for file in os.listdir(HERE) if file.endswith(".py"))
     return [importlib.import_module(name) for name in names if name not in ("run", "common")]
 

@@ -1,4 +1,4 @@
-"""`lazuli sas`: the tokens it makes are good for what they say, and it explains them: SA-01 to SA-06."""
+"""`lazuli sas`: the tokens that it creates permit what they state, and it explains them: SA-01 to SA-06."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ def token(binary, directory, *args):
 
 
 def ask(server, method, path, signature, body=None):
-    """A request with no proof but the token; its status."""
+    """A request that only the token authenticates; its status."""
     connection = http.client.HTTPConnection(server.host, server.port, timeout=60)
     separator = "&" if "?" in path else "?"
     headers = {"Accept": "application/json", "Content-Type": "application/json", "x-ms-version": "2019-02-02"}
@@ -75,7 +75,7 @@ def test_tokens_of_accounts(binary, directory):
 
 
 def test_the_url_can_be_asked_as_it_is(binary, directory):
-    """The second line is a URL; it names the place where the server listens by default."""
+    """The second line is a URL; it has the default address of a server."""
     with serve_memory(binary, directory) as server:
         people(server)
         first, second = sas(binary, directory, "table", "people", "-p", "r").splitlines()

@@ -1,4 +1,4 @@
-"""Starting: what is printed, where the data goes, what keeps the server from starting."""
+"""Starting: what is printed, where the data goes, what prevents the server from starting."""
 
 import os
 import re
@@ -155,7 +155,8 @@ def start_times(binary, directory):
 
 
 def test_the_start_is_quick(binary, directory):
-    """The program's own time counts, so it is measured where the disk takes none; what the disk adds is shown."""
+    """Only the program's own time counts, so it is measured on a file system in memory; the time of the disk is shown,
+    too."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as memory:
         for where, place in (("in memory", memory), ("on disk", directory)):
             new, again = start_times(binary, place)

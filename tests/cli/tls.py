@@ -1,4 +1,4 @@
-"""TLS from end to end: certificates that are given, renewed and made, and accounts that insist on https."""
+"""TLS from end to end: certificates that are given, renewed and created, and accounts that require https."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from lazuli import ACCOUNT, HANG_SECONDS, KEY, Client
 
 
 def openssl_certificate(directory, name):
-    """A certificate of another maker, with its key: RSA, which ours is not."""
+    """A certificate from another tool, with its key: RSA, unlike ours."""
     certificate, key = (os.path.join(directory, f"{name}.{kind}") for kind in ("pem", "key"))
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}",
                     "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", key, "-out", certificate],

@@ -1,4 +1,4 @@
-"""`lazuli conformance` and `lazuli bench`: short runs, what they print, and what they say of servers that are not right."""
+"""`lazuli conformance` and `lazuli bench`: short runs, their output, and their reports about faulty servers."""
 
 import http.server
 import json

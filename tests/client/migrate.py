@@ -27,7 +27,7 @@ LARGE = bytes(index * 31 + (index >> 8) & 255 for index in range(9 * 1024 * 1024
 
 
 class Server:
-    """A process that says where its three services listen, and clients of them."""
+    """A process that prints where its three services listen, and clients of them."""
 
     def __init__(self, *command):
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

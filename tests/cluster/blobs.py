@@ -1,6 +1,7 @@
-"""Registers in blobs: the content follows from the number, so that a reader knows every byte that it must get.
+"""Registers in blobs: the content is derived from the number, so that a reader knows every byte that it must get.
 
-Every second change is an upload in blocks: both front ends stage some, and the other one than was asked last commits them."""
+Every second change is an upload in blocks: both front ends stage some blocks, and the one that did not get the last request
+commits them."""
 
 import base64
 import random
@@ -9,7 +10,7 @@ from load import Wrong
 from registers import ACKNOWLEDGED, REJECTED, UNKNOWN, Torn
 
 CONTAINER = "ring"
-# All above what is stored in a row.
+# All larger than content that is stored in a row.
 SIZES = (100_000, 300_000, 900_000)
 DIGITS = 12
 BLOCKS = 3

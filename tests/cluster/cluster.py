@@ -112,7 +112,7 @@ class Cluster:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
     def roles(self):
-        """What each machine is, by its own agent's account."""
+        """The role of each machine, according to its own agent."""
         roles = {}
         for node in self.nodes:
             with contextlib.suppress(OSError, ValueError):

@@ -51,7 +51,7 @@ def standby(at):
 
 
 def standby_cut(at):
-    """The one that confirms commits: they wait until the leader has chosen the other one."""
+    """The standby that confirms commits: commits wait until the leader has chosen the other standby."""
     roles = at.cluster.roles()
     others = at.cluster.others(at.leader)
     confirming = [node for node in others if roles.get(node.name, {}).get("sync_standby")]
@@ -59,7 +59,7 @@ def standby_cut(at):
 
 
 def etcd(at):
-    """That of the leader's machine. The two others still agree, and agents switch to them."""
+    """The etcd of the leader's machine. The two others still agree, and agents switch to them."""
     at.leader.kill_etcd()
     return at.leader.start_etcd
 
@@ -93,7 +93,7 @@ def cut_off(role):
 
 
 def proxied(**fault):
-    """The gateway does this to requests, as far as front ends can tell."""
+    """A fault that the proxy injects, which front ends see as one of the gateway."""
     def strike(at):
         at.proxy.faults.set(**fault)
         return at.proxy.faults.clear
@@ -124,7 +124,7 @@ FAULTS = LEADER | FRONT | STORE | PROXY
 RESUMED = (*LEADER, "standby", "cut-standby", "kill-etcd", "cut-etcd")
 # After these the former leader still runs, and may not know that it was deposed.
 DEPOSED = ("cut", "stop")
-# While these last, the former leader takes connections and never commits. SeaweedFS's filer waits for it, other than front ends.
+# While these last, the former leader accepts connections and never commits. SeaweedFS's filer waits for it, unlike front ends.
 HANGS = ("stop", "freeze")
 # While these last, no upload can succeed.
 NO_UPLOADS = ("kill-filer", "cut-filer", "kill-gateway", "cut-gateway", "read-only", "revoked", "silent", "500", "503", "cut-request")

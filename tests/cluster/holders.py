@@ -1,8 +1,8 @@
 """Messages and leases, which have one holder at a time, at all front ends together.
 
-Producers put messages, consumers get and delete them. Held to: an acknowledged message is handed out; it has one holder until
-its time is over, and none after it was deleted; no put is applied twice. Contenders acquire and release the lease of a blob. Held
-to: it has one holder at a time."""
+Producers put messages, consumers get and delete them. Rules: an acknowledged message is delivered; it has one holder until its
+timeout ends, and none after it was deleted; no put is applied twice. Contenders acquire and release the lease of a blob. Rule: it
+has one holder at a time."""
 
 import re
 import threading
@@ -14,7 +14,7 @@ from load import BROKEN, TIMEOUT, USUAL, Endpoints, Load, Wrong
 
 QUEUE = "ring"
 PRODUCERS, CONSUMERS, CONTENDERS = 2, 3, 3
-# Seconds for which a message or a lease belongs to its holder. The shortest of a lease.
+# Seconds for which a message or a lease belongs to its holder: the shortest duration of a lease.
 HELD = 15
 # Between requests of a thread.
 PAUSE = 0.05
@@ -72,7 +72,7 @@ class Messages(Load):
                 self.over.wait(PAUSE)
 
     def take(self, ends):
-        """Gets messages and deletes them; how many there were."""
+        """Gets messages and deletes them; returns their number."""
         asked = time.monotonic()
         response = ask(ends, "GET", f"/{self.queue}/messages?numofmessages=4&visibilitytimeout={HELD}")
         if response is None:
@@ -109,7 +109,8 @@ class Messages(Load):
             self.holders[identity] = asked
 
     def finish(self):
-        """Stops everyone, and takes what is left. What a lost response handed out comes back when its time is over."""
+        """Stops all threads, and takes the remaining messages. A message whose response was lost comes back after its
+        timeout."""
         self.join()
         ends, end = Endpoints(self.servers, 0, "queue"), time.monotonic() + HELD + 2 * TIMEOUT
         while self.sent - self.received.keys() and time.monotonic() < end:

@@ -1,4 +1,5 @@
-"""What all workloads share: threads that run until they are stopped, counts of what they saw, and clients that survive front ends."""
+"""Shared by all workloads: threads that run until they are stopped, counts of their observations, and clients that survive the loss
+of a front end."""
 
 import collections
 import http.client
@@ -11,13 +12,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from lazuli import Client, StorageClient  # noqa: E402
 
-# A request that takes longer is given up: its outcome is unknown.
+# A request that takes longer is abandoned: its outcome is unknown.
 TIMEOUT = 20
 # How long front ends may need at the end until they respond.
 RECOVERY_TIMEOUT = 60
 # Violations are counted; this many examples are shown.
 EXAMPLES_MAX = 8
-# Who writes, and reads at front ends that know all machines.
+# Threads that write, and readers at front ends that know all machines.
 USUAL = "usual"
 # How a request fails that may have been applied.
 BROKEN = (OSError, http.client.HTTPException)
@@ -28,7 +29,7 @@ class Wrong(Exception):
 
 
 class Endpoints:
-    """Front ends; a client that fails continues with the next."""
+    """Front ends; after a failure, a client continues with the next one."""
 
     def __init__(self, servers, number, service="table"):
         self.servers, self.at, self.service, self.client = servers, number, service, None
@@ -54,7 +55,7 @@ class Endpoints:
 
 
 class Load:
-    """Threads that run until they are stopped or see what must not be."""
+    """Threads that run until they are stopped or observe a violation."""
 
     def __init__(self, servers):
         self.servers = servers
@@ -79,7 +80,7 @@ class Load:
             self.over.set()
 
     def note(self, group, what, example, count=1):
-        """Counts something that must not be."""
+        """Counts a violation."""
         self.counts[group][what] += count
         if len(self.examples) < EXAMPLES_MAX:
             self.examples.append(f"{group}: {what}: {example}")
@@ -89,7 +90,7 @@ class Load:
         self.times.append(time.monotonic())
 
     def since(self, moment):
-        """How much was acknowledged since."""
+        """Number of acknowledgements since a moment."""
         return sum(time > moment for time in self.times)
 
     def join(self):

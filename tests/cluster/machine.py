@@ -18,7 +18,7 @@ def ip(*args, check=True):
 
 
 def wait_for(what, seen, seconds=TIMEOUT):
-    """Repeats the question until the result is true."""
+    """Repeats a query until its result is true."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = seen()
@@ -35,7 +35,7 @@ def make_bridge():
 
 
 def remove_all():
-    """Removes the bridge and every machine, also of a run that was killed, with all their processes."""
+    """Removes the bridge and every machine, including those of a killed run, with all their processes."""
     for line in ip("netns", "list", check=False).splitlines():
         name = line.split()[0]
         if name.startswith("lz"):
@@ -67,7 +67,7 @@ class Machine:
         return self
 
     def pids(self, word):
-        """The processes of this machine whose command holds a word."""
+        """The processes of this machine whose command contains a word."""
         found = []
         for pid in ip("netns", "pids", self.name, check=False).split():
             with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline") as file:
@@ -81,17 +81,17 @@ class Machine:
                 os.kill(pid, how)
 
     def cut(self, others=None):
-        """Cuts it off from these machines, or from all there are; a function that joins it again."""
+        """Cuts it off from these machines, or from all; returns a function that reconnects it."""
         ends = [other.address for other in others] if others else [f"{NET}.0/24"]
         return self.drop([(chain, [way, end]) for end in ends for chain, way in (("INPUT", "-s"), ("OUTPUT", "-d"))])
 
     def cut_ports(self, ports):
-        """Cuts off these ports, in both directions; a function that joins them again."""
+        """Cuts off these ports, in both directions; returns a function that reconnects them."""
         ways = [(chain, side) for chain in ("INPUT", "OUTPUT") for side in ("--dport", "--sport")]
         return self.drop([(chain, ["-p", "tcp", side, str(port)]) for port in ports for chain, side in ways])
 
     def drop(self, rules):
-        """Drops packets, other than those to the machine itself: they are no traffic between machines."""
+        """Drops packets, except those to the machine itself, which are not traffic between machines."""
         def change(action):
             for chain, match in rules:
                 local = ["!", "-i", "lo"] if chain == "INPUT" else ["!", "-o", "lo"]

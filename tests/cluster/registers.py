@@ -1,8 +1,8 @@
-"""Numbers that only grow, in the rows of a table and in blobs: writers and readers, and what they must never see.
+"""Numbers that only grow, in the rows of a table and in blobs: writers and readers, and the rules for their results.
 
-Each writer owns a register. It puts a greater number into it under the ETags that it read. Readers read all of them. Held to: an
-acknowledged number is never lost (CS-06), a register is never torn (TX-11), and no read shows less than was acknowledged
-before it began (CS-02).
+Each writer owns a register. It puts a greater number into it under the ETags that it read. Readers read all of them. Rules: an
+acknowledged number is never lost (CS-06), a register is never torn (TX-11), and no read shows less than was acknowledged before
+it began (CS-02).
 """
 
 import bisect
@@ -19,7 +19,8 @@ class Torn(Exception):
 
 
 class Registers(Load):
-    """`kind` knows how numbers are stored. `groups`: further readers, by name, with the only front ends that they ask. They are counted apart."""
+    """`kind` knows how numbers are stored. `groups`: further readers, by name, with the only front ends that they use. They are counted
+    separately."""
 
     def __init__(self, kind, servers, readers, groups=None):
         super().__init__(servers)
@@ -74,16 +75,18 @@ class Registers(Load):
                 self.acked[register].append(number)
                 self.acknowledge()
             else:
-                # Only this writer writes here: if it is rejected, a change of its own, whose outcome it did not learn, came through.
+                # Only this writer writes here: if it is rejected, an earlier change of its own, with an unknown outcome, was
+                # applied.
                 counts[outcome] += 1
 
     def lose_above(self, register, number):
-        """What the register holds came after this number and nothing else: what was acknowledged above it is lost."""
+        """The content of the register followed directly after this number: all acknowledged numbers above it are
+        lost."""
         acked = self.acked[register]
         kept = bisect.bisect_right(acked, number)
         if kept < len(acked):
             self.note(USUAL, "lost", f"{self.kind.service} {register} continues after {number}, but {acked[-1]} was acknowledged", len(acked) - kept)
-            # What is left is at least the number that was there before everything.
+            # Keep at least the initial number.
             del acked[max(kept, 1):]
 
     def read(self, number, servers, group):
@@ -100,8 +103,8 @@ class Registers(Load):
                 self.read_times.append(time.monotonic())
 
     def finish(self, another):
-        """Stops everyone, and looks once more at all that was acknowledged. `another` starts a front end that has seen
-        nothing yet: it tells what is there where the others refuse to."""
+        """Stops all threads, and checks once more everything that was acknowledged. `another` starts a front end that
+        has seen nothing yet: it returns the data even if the others reject an older history."""
         self.join()
         ends = Endpoints(self.servers, 0, self.kind.service)
         if self.look_until(ends, 0, time.monotonic() + RECOVERY_TIMEOUT) is None:

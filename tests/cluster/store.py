@@ -9,7 +9,7 @@ class SeaweedStore(SeaweedFs):
     """Two copies on three volume servers, so that writes continue when one is lost. Its names are in the cluster's database."""
 
     volumes = ("volume1", "volume2", "volume3")
-    # The components by what they are for.
+    # The components by their roles.
     roles = {"volume": "volume1", "filer": "filer", "gateway": "s3", "master": "master"}
 
     def __init__(self, cluster):

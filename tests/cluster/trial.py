@@ -16,7 +16,7 @@ from rows import Rows
 
 # Seconds before a fault, and after writes resume.
 CALM = 3
-# Seconds that a fault lasts at least which no election ends: less, and more, than a front end repeats requests to the object store.
+# Minimum seconds of a fault that no election ends: shorter, and longer, than a front end repeats requests to the object store.
 HOLD, LONG_HOLD = 5, 30
 # What tables and queues must do while the object store is broken.
 PROGRESS = 20
@@ -109,7 +109,7 @@ class Trial:
         rows = counts["rows"]
         found = {name: count[USUAL]["acknowledged"] for name, count in counts.items()}
         found |= {what: sum(count[what] for count in every) for what in ("lost", "torn", "stale", "two holders", "put twice", "unknown", "reads")}
-        # A torn read is one, whatever a front end may return.
+        # A torn read is a violation, even at a front end that may return old data.
         found["torn"] += rows["control"]["torn"]
         for name, load in self.loads.items():
             found[f"no {name} s"] = round(load.longest_gap(load.times, struck), 1)

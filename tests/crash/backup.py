@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Backs a server up while it is written to, kills the server or the backup now and then, restores, and looks whether the copy is
-a state that the store really had.
+"""Backs a server up while it is written to, kills the server or the backup at random, restores, and checks whether the copy is a
+state that the store really had.
 
     tests/crash/backup.py --binary target/release/lazuli --cycles 8 --writers 8
 
-CS-01, CS-03, TX-09. A restored backup has a version V, its clock. For every commit that was acknowledged with version v: if v <= V
-it is there, whole, unless a later commit with a version <= V has replaced it; if v > V nothing of it is there. In every partition
-a sum that no commit changes is the same. A killed backup or restore is rejected, never mistaken for a complete one; the server that
-was asked continues, and everything acknowledged is present after its own kill. Exit code 1 if anything is wrong.
+CS-01, CS-03, TX-09. A restored backup has a version V, its clock. For every commit that was acknowledged with version v: if v <= V,
+it is present completely, unless a later commit with a version <= V has replaced it; if v > V, nothing of it is present. The sum of
+each partition, which no commit changes, stays the same. A killed backup or restore is rejected, never mistaken for a complete one;
+the server continues, and everything acknowledged is present after its own kill. Exit code 1 if anything is wrong.
 """
 
 import argparse
@@ -182,7 +182,7 @@ class Run:
         return []
 
     def back_up_and_kill(self, server, target, kill):
-        """Ends the backup, or the server, when the first bytes of the copy are there."""
+        """Ends the backup, or the server, when the first bytes of the copy exist."""
         process = subprocess.Popen([self.args.binary, "backup", target, "--location", self.data],
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         while process.poll() is None and not (os.path.isdir(target) and os.listdir(target)):

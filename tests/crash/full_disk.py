@@ -91,7 +91,7 @@ class Disk:
         subprocess.run(["mount", "-o", "remount,abort", self.mount_point], check=True)
 
     def repair(self):
-        """As after a restart of the machine. The tool says with 1 that it has repaired something."""
+        """As after a restart of the machine. Exit code 1 of the tool means that it has repaired something."""
         image = os.path.join(self.directory, "image")
         subprocess.run(["umount", self.mount_point], check=True)
         repaired = subprocess.run(["e2fsck", "-y", image], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -195,7 +195,7 @@ class Story:
         self.check("a table and a container are made", (table, clients.blob.ask("PUT", f"/{CONTAINER}?restype=container").status) == (204, 201))
 
     def insert(self, clients, size=VALUE_BYTES):
-        """Writes a value with the next service; returns the response, and remembers what it promised."""
+        """Writes a value with the next service; returns the response, and records whether it was acknowledged."""
         with self.lock:
             number, self.next = self.next, self.next + 1
             text = "%x" % self.random.getrandbits(4 * size)
@@ -228,7 +228,8 @@ class Story:
         return response.status == 500 and ("InternalError" in response.text or "OperationTimedOut" in response.text)
 
     def differences(self, clients):
-        """Compares everything with what was acknowledged; a value of unknown outcome may be there, and if so, whole."""
+        """Compares everything with what was acknowledged; a value with an unknown outcome may be present, but only
+        completely."""
         found = {}
         for _, read in SERVICES:
             found |= read(clients, self.next)

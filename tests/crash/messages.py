@@ -1,7 +1,7 @@
 """The messages of one client in the crash tests: what it does, and what must be found after a crash.
 
-QU-01, QU-03, QU-04: an acknowledged message exists until it is deleted; a dequeued one stays hidden, and its receipt stays good;
-visible ones come in the order in which they became visible; a move loses and duplicates nothing.
+QU-01, QU-03, QU-04: an acknowledged message exists until it is deleted; a dequeued one stays hidden, and its receipt stays
+valid; visible ones come in the order in which they became visible; a move loses and duplicates nothing.
 
 The client owns two queues, so it knows their state: after an acknowledgement exactly one, after an unknown outcome one of a few.
 It stops at the first unknown outcome; the verification on a healthy server shows which it was.
@@ -128,7 +128,7 @@ class Messages:
         return self.attempt(client, [after], 201, "POST", f"/{name}/messages?messagettl=-1", body(text)) is not None
 
     def get(self, client):
-        """Messages of the front are hidden together, or none of them is."""
+        """The first messages of the queue are hidden together, or none of them is."""
         before = self.worlds[0]
         name = self.random.choice([name for name in self.names if before.visible[name]] or self.names)
         count = self.random.randint(1, GET_MAX)
@@ -223,7 +223,7 @@ class Messages:
             return problems
 
     def probe(self, client):
-        """Each known receipt with the one that replaces it; None if it is no longer good."""
+        """Each known receipt with the one that replaces it; None if it is no longer valid."""
         found = {}
         for world in self.worlds:
             for text, (name, message, receipt) in world.held.items():
@@ -255,7 +255,7 @@ class Messages:
 
 
 def is_plausible(world, key, renewed):
-    """Whether a receipt is good exactly if the message is held with it in this world."""
+    """Is each receipt valid exactly if the message is held with it in this world?"""
     text, receipt = key
     is_held = text in world.held and world.held[text][2] == receipt
     return is_held == (renewed is not None)

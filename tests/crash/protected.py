@@ -61,7 +61,7 @@ class Protected(KeptBlobs):
         return tuple(state._replace(life=after.get(state.life, state.life)) for state in self.states(name))
 
     def pick(self, suits, name=None):
-        """The name, the position and the state of a state that suits; three times None if there is none."""
+        """The name, the position and the state of a state that matches; three times None if there is none."""
         found = [(other, position, state) for other, states in self.worlds[0].items()
                  if other != BOX and other not in self.thawing and name in (None, other)
                  for position, state in enumerate(states) if suits(state)]
@@ -183,7 +183,7 @@ class Protected(KeptBlobs):
         return self.change(client, name, states, 202, "DELETE", "", None, headers, ("DeleteBlob", None, None))
 
     def undelete(self, client, name=None):
-        """Brings back all that is deleted."""
+        """Restores everything that is deleted."""
         name, _, _ = self.pick(lambda state: state.life in (DELETED, BIN), name)
         if name is None:
             return True
@@ -200,7 +200,7 @@ class Protected(KeptBlobs):
         return self.change(client, name, tuple(states), 202, "DELETE", self.reference(client, name, position))
 
     def purge(self, client, name=None):
-        """Deletes for good what is deleted already, or else deletes something that can be purged later."""
+        """Permanently deletes something that is already deleted, or else deletes something that can be purged later."""
         name, position, _ = self.pick(lambda state: state.life == DELETED, wanted := name)
         if name is None:
             return self.delete_past(client, wanted)

@@ -119,7 +119,7 @@ class Writer:
         row.version, row.exact = ticks(etag), etag
 
     def write_group(self, client):
-        """One transaction over a whole group: all rows get the same number, or all go."""
+        """One transaction over a whole group: all rows get the same number, or all are deleted."""
         group, number = self.random.choice(self.groups), self.next_number()
         rows = [self.group_rows[key] for key in group]
         present = rows[0].states[0] is not None

@@ -3,10 +3,10 @@
 
     tests/faults/slow.py --binary target/release/lazuli
 
-Each run starts the server on existing data, reads a row, a message and a blob so that they are in memory, and closes the disk for one
-kind of call: every call is held (`stall`) or takes longer (`slow`; see shim/src/lib.rs). Requests that need the disk (rows, messages
-and contents of blobs) must wait while health checks, metrics and reads from memory are served. A health check says 503 if the engine does not respond within a second. When
-the disk is back, so is its health, the waiting requests succeed, and nothing that was acknowledged is lost by a kill.
+Each run starts the server on existing data, reads a row, a message and a blob so that they are in memory, and blocks the disk for one kind of call: every call is held
+(`stall`) or takes longer (`slow`; see shim/src/lib.rs). Requests that need the disk (rows, messages and contents of blobs) must wait while health checks, metrics and reads
+from memory are served. A health check says 503 if the engine does not respond within a second. When the disk responds again, health checks succeed, the waiting requests
+succeed, and nothing that was acknowledged is lost by a kill.
 """
 
 import argparse
@@ -186,7 +186,7 @@ def try_kind(args, shim, kind):
         statuses = waiting.finish()
         if any(status not in (200, 201, 204) for status in statuses.values()) or len(statuses) != CLIENTS:
             problems.append(f"requests that waited got {statuses}")
-        # A probe of the engine that began before may still be on its way.
+        # A probe of the engine that began before may still be in progress.
         while is_stalled(server):
             pass
         problems += unaffected(server, admin_port)

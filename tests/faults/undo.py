@@ -1,11 +1,12 @@
-"""Takes back what was not synced, as a loss of power does.
+"""Reverts everything that was not synced, as a loss of power does.
 
 The preloaded library (shim/) logs what every write destroyed, what was in every directory after every change, and every sync.
-Here the writes behind the last sync of each file are undone, newest first, and each directory is given back the names of its
-last sync: nothing else was promised. Or, as a disk may write on its own, all but the oldest few of each file and directory.
+This undoes the writes after the last sync of each file, newest first, and restores the names that each directory had at its
+last sync: nothing else was promised. Since a disk may also write by itself, a variant keeps the oldest few changes of each
+file and directory.
 
-POSIX is taken by its word: a name that was made, replaced or removed is durable when its directory was synced, whatever
-became of the file's content; and what happened in one directory says nothing about another.
+This follows POSIX literally: a name that was made, replaced or removed is durable when its directory was synced,
+whether or not the file's content was; and a sync of one directory says nothing about another.
 """
 
 import os
@@ -30,7 +31,8 @@ class Log:
             pass
 
     def take(self, log, kind, inode, *rest):
-        """One record. False if the kill met the log itself; what the rest was about did not happen, or may not have."""
+        """Reads one record. False if the kill cut the log itself: the event that the rest would describe did not
+        happen, or may not have."""
         inode, rest = int(inode), [int(number) for number in rest]
         if kind == b"S":
             self.writes.pop(inode, None)
@@ -55,11 +57,11 @@ class PowerLoss:
         self.lost_writes = self.lost_names = 0
 
     def first(self, steps):
-        """The number of steps that the disk did on its own."""
+        """The number of steps that the disk did by itself."""
         return self.random.randrange(steps + 1) if self.random else 0
 
     def put_back(self, path, inode):
-        """Gives a directory, and those in it, the names that it had."""
+        """Restores the names of a directory, and of those in it."""
         listings = self.log.listings.get(inode)
         if not listings:
             return
@@ -96,7 +98,7 @@ class PowerLoss:
 def lose_power(folder, directory, random=None, writes_stay=False):
     """Undoes it all below the directory, or all but the oldest few, and forgets the log. Returns how much was lost.
 
-    With `writes_stay` the disk has written all contents on its own, and no names.
+    With `writes_stay` the disk has written all contents by itself, and no names.
     """
     loss = PowerLoss(folder, random)
     if loss.log.root:

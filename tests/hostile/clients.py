@@ -1,4 +1,4 @@
-"""Clients of the attacks: heads that are signed by hand, and what the server says about its memory."""
+"""Clients of the attacks: heads that are signed by hand, and the memory that the server reports."""
 
 import base64
 import email.utils
@@ -78,8 +78,8 @@ def reported_bound(server):
 
 
 def peak(server):
-    """The most memory that the server has had, and how that was measured: by its allocator, in a build that counts, or else by
-    the system."""
+    """The peak memory of the server, and how it was measured: by its allocator, in a build that counts, or else by the
+    system."""
     counted = re.search(r"^lazuli_allocated_peak_bytes (\d+)$", metrics(server), re.MULTILINE)
     return (int(counted.group(1)), "allocated") if counted else (memory(server), "resident")
 
@@ -91,7 +91,7 @@ def resident(server):
 
 
 def memory(server):
-    """The most that the process has had."""
+    """The peak memory of the process."""
     with open(f"/proc/{server.process.pid}/status") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 

@@ -5,7 +5,7 @@
     tests/hostile/run.py --binary target/release/lazuli --engine memory: [ATTACK...]
     tests/hostile/run.py --binary target/release/lazuli --engine postgres [ATTACK...]
 
-Each attack is held up while a good client writes and reads; then the largest amount of memory that the process ever had during
+Each attack stays active while a good client writes and reads; then the largest amount of memory that the process ever had during
 it is compared with the bound. By default that is its resident memory (VmHWM), which includes what the allocator keeps. A binary
 that was built with `--features counting-allocator` reports the most bytes that were allocated at a time, and these are compared.
 The responses to single requests of these kinds are tested in crates/server/tests/server.
@@ -36,9 +36,9 @@ from writes import WRITE_ATTACKS, Writes  # noqa: E402
 
 MIB = 1024 * 1024
 TABLE = "hostile"
-# What the server is started with; small, so that the bound is.
+# Settings of the server: small, so that the bound is small.
 CACHE_MIB, IN_FLIGHT_MIB = 64, 32
-# Where what counts is how many pages are made at a time.
+# For attacks that depend on the number of pages built at a time.
 LARGE_RESPONSES_IN_FLIGHT_MIB = 256
 # Blobs of large_listings: their metadata is more than a page holds.
 LISTED_BLOBS = 1600
@@ -58,7 +58,7 @@ SWOLLEN_ROWS, LONG_KEY = 1000, "\uffee" * 512
 
 
 class Crowd:
-    """Connections that each send something, as far as the server takes it, and stay."""
+    """Connections that each send something, as much as the server accepts, and stay open."""
 
     def __init__(self, server, count, start):
         self.sockets, self.left = [], {}
@@ -129,7 +129,7 @@ class Story(Kept, Writes):
         print(f"{'ok' if fine else 'FAILED'}: {what}" + (f": {detail}" if detail else ""), flush=True)
         self.failed += not fine
 
-    # --- attacks: each returns what it holds up
+    # --- attacks: each returns the connections that keep it active
 
     def idle(self, server, client):
         """Nothing, a part of a head, a part of a body, or a complete request, and then nothing more."""
@@ -145,7 +145,7 @@ class Story(Kept, Writes):
         return crowd
 
     def free_heads(self, server, client):
-        """Heads of the size that is free, from everybody."""
+        """Heads of the largest size that needs no memory from the budget, from every client."""
         head = b"GET / HTTP/1.1\r\nX: " + b"x" * (15 * 1024)
         crowd = Crowd(server, self.args.connections, lambda _: head)
         self.check("heads of 15 KiB are kept", crowd.count()["silent"] == self.args.connections, crowd.count())
@@ -182,7 +182,7 @@ class Story(Kept, Writes):
         path = f"/{TABLE}()?$filter=PartitionKey%20ne%20'large'"
         head = signed_head(client, "GET", path, 0).replace(b"odata=nometadata", b"odata=fullmetadata")
         crowd = self.pressing(server, 300, lambda _: head * 50)
-        # The most are made at a time before each client has heard something.
+        # The maximum is reached before every client has received something.
         counts = crowd.wait_until(lambda counts: not counts["silent"])
         self.check("each gets a response", not counts["silent"], counts)
         return crowd
@@ -303,7 +303,8 @@ class Story(Kept, Writes):
         return crowd
 
     def good_client(self, server, name):
-        """Twenty times: somebody comes, writes and reads. The crowd may make a page wait, but neither a row nor a write."""
+        """Twenty times: a new client connects, writes and reads. The crowd may delay a page, but neither a row nor a
+        write."""
         statuses = []
         for number in range(20):
             with Client(server) as client:

@@ -1,4 +1,5 @@
-"""Attacks that make the server hold memory while it changes data: what a change reads, computes and waits with must be bounded."""
+"""Attacks that make the server hold memory while it changes data: the memory that a change reads, computes and waits with must be
+bounded."""
 
 import base64
 import json
@@ -24,7 +25,8 @@ PROPERTIES_MAX = 252
 
 
 class Writes:
-    """The attacks; a part of the story in run.py. Each returns nothing: it ends when every client has its response."""
+    """The attacks, as a part of the test in run.py. Each returns nothing: it ends when every client has its
+    response."""
 
     def large_entities(self, client):
         """Stores the entities that `merges` and `conditions` change."""

@@ -44,8 +44,8 @@ def test_a_binary_that_is_too_large_is_rejected(packages, directory):
 
 
 def test_packages_have_the_same_bytes_when_they_are_built_twice(packages, directory):
-    # The binary prints the completions and man pages of the archive and the Debian package. For the others any will do, and a
-    # small one is fast.
+    # The binary prints the completions and man pages of the archive and the Debian package. For the others any binary works,
+    # and a small one is fast.
     small = directory / "small"
     shutil.copy("/bin/true", small)
     missing = []

@@ -1,4 +1,4 @@
-"""The packages without an installer of a system, on a bare one: the archive, npm with nothing but Node, the wheel with nothing but Python."""
+"""The packages that need no installer of the system, on a bare one: the archive, npm with only Node, the wheel with only Python."""
 
 import ensurepip
 import os
@@ -12,7 +12,7 @@ from roots import Root, installed
 
 # Debian's names. A machine may have Node from elsewhere, with npm in it. pipx makes environments with pip in them.
 NODE, PYTHON = ["nodejs", "npm"], ["python3", "python3-venv"]
-# What pytest consists of. All of it is Python, so the files that are installed for another Python will do.
+# The files of pytest. All of it is Python, so files that are installed for another Python work, too.
 PYTEST = ["pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments"]
 PLUGIN_TEST = '''
 import urllib.error
@@ -128,7 +128,7 @@ def test_pipx_runs_the_wheel_on_a_bare_system_with_python(packages, directory):
     need_package("python3-venv")
     root, wheel = bare(packages), wheels.server_wheel(packages)
     install(root, "/pipx", wheel)
-    # pipx is all Python, so its files do for another Python, too.
+    # pipx is all Python, so its files work for another Python, too.
     pipx, = wheels.tool("pipx", wheels.PIPX).parent.glob("lib/python3*/site-packages")
     own, = (root.path / "pipx").glob("lib/python3*/site-packages")
     shutil.copytree(pipx, own, dirs_exist_ok=True)

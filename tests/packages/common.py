@@ -16,7 +16,7 @@ CACHE = pathlib.Path(os.environ.get("LAZULI_TEST_CACHE", ROOT / "target" / "test
 HANG_SECONDS = 600
 # Compiling everything, while other suites run.
 LONG_SECONDS = 3600
-# In the words of Lazuli, and in those of Azurite.
+# The ready lines of Lazuli, and those of Azurite.
 LISTENS = re.compile(r"(blob|queue|table)(?:s on| service is successfully listening at) http://([\d.]+):(\d+)", re.I)
 
 
@@ -64,7 +64,7 @@ class Packages:
         return self.once((form, *options.items()), lambda out: build(form, self.binary, out, **options))
 
     def once(self, key, make):
-        """What a function makes in an empty directory, which it does only once."""
+        """The result of a function that runs in an empty directory, and only once."""
         if key not in self.built:
             self.built[key] = make(pathlib.Path(tempfile.mkdtemp(dir=self.scratch)))
         return self.built[key]

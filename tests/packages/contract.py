@@ -92,7 +92,7 @@ def test_every_option_of_azurite_is_accepted(packages, directory):
     run(packages.binary, "cert", "certs", cwd=directory)
     for program in PROGRAMS:
         found = options(program)
-        # On disk with the short names that there are, in memory with the long ones.
+        # With data on disk, the short names, where there are any; with data in memory, the long ones.
         check(packages, directory, program, [(f"-{short}" if short else f"--{long}", value(long)) for short, long in found
                                              if long not in IN_MEMORY])
         check(packages, directory, program, [(f"--{long}", value(long)) for _, long in found if long not in ON_DISK])

@@ -20,7 +20,8 @@ PRIVATE = {"lazuli-simulation", "lazuli-tidy"}
 ENTRANCES = {"lazuli", "lazuli-client", "lazuli-embedded"}
 # Debian's names: cargo links with a C compiler, and some dependencies contain C.
 COMPILER = ["gcc", "libc6-dev"]
-PROGRAM = """
+PROGRAM =
+"""
 [package]
 name = "phone-book"
 version = "1.0.0"
@@ -35,7 +36,8 @@ tokio = {{ version = "1", features = ["macros", "rt-multi-thread", "time"] }}
 
 [workspace]
 """
-LIBRARY = """
+LIBRARY =
+"""
 use lazuli_client::{Entity, Result, Table};
 
 #[derive(Entity)]
@@ -52,7 +54,8 @@ pub async fn older_than(people: &Table, age: i32) -> Result<Vec<String>> {
     Ok(found.into_iter().map(|person| person.name.clone()).collect())
 }
 """
-TESTS = """
+TESTS =
+"""
 use lazuli_client::{Result, Table, TableService};
 use phone_book::{Person, older_than};
 
@@ -171,7 +174,7 @@ class RustRoot(Root):
             '[source.crates-io]\nreplace-with = "vendored"\n[source.vendored]\ndirectory = "/vendor"\n')
 
     def cargo(self, command):
-        """Runs cargo inside. What it compiles is kept for the next command, and compiled fast rather than well."""
+        """Runs cargo inside. Its output is kept for the next command, and compiled without optimisation."""
         settings = "CARGO_TARGET_DIR=/target CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0"
         return self.run("/bin/sh", "-c", f"export {settings}; {command}", with_proc=True, timeout=LONG_SECONDS)
 

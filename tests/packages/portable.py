@@ -1,5 +1,5 @@
-"""The portable binary: what it asks of a system, and that it starts on an old one. All of it is in the long form, since the
-binary takes minutes to build."""
+"""The portable binary: what it requires of a system, and that it starts on an old one. These tests run only in the long
+form, since the binary takes minutes to build."""
 
 import os
 import re

@@ -98,7 +98,7 @@ def test_the_wheel_names_the_glibc_that_it_needs_and_its_licences(packages, dire
 
 
 def tool(name, version):
-    """A program of PyPI, installed into the cache."""
+    """A program from PyPI, installed into the cache."""
     kept = CACHE / f"{name}-{version}"
     if not (kept / "done").exists():
         run(sys.executable, "-m", "venv", kept)

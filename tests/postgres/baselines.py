@@ -51,7 +51,7 @@ class PlainSql:
         self.scripts = scripts(sizes)
 
     def rate(self, name, connections, seconds):
-        """Operations in a second."""
+        """Operations per second."""
         with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
             file.write(self.scripts[name])
             file.flush()

@@ -18,7 +18,7 @@ MESSAGES = 50
 
 
 def bytes_of(seed, size):
-    """Bytes that do not repeat, and that follow from a number."""
+    """Bytes without repetition, derived from a number."""
     blocks = (hashlib.sha256(f"{seed} {block}".encode()).digest() for block in range(-(-size // 32)))
     return b"".join(blocks)[:size]
 

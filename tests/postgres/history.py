@@ -1,7 +1,7 @@
 """A database whose history went back: front ends that have used the newer one reject the older one.
 
 Two servers, the second a copy that is promoted. The first then comes back as if it led, without what the second has
-acknowledged: what an agent does that was deposed and does not know (docs/scale-out.md).
+acknowledged: as after a deposed agent that has not noticed (docs/scale-out.md).
 """
 
 import subprocess
@@ -58,8 +58,8 @@ def until(status, server, method, row, body=None):
 
 def rejected(server, method, row, body=None):
     response = asked(server, method, row, body)
-    # Not OperationTimedOut: nothing was sent, so that nothing is unknown. A request that waited too long for its turn is told
-    # that the server is busy.
+    # Not OperationTimedOut: nothing was sent, so nothing is unknown. A request that waited too long for a connection gets the
+    # error that the server is busy.
     if not any(response.status == status and code in response.text for status, code in REJECTIONS):
         raise SystemExit(f"{method} {row} on the older history: {response.status} {response.text}")
 
@@ -78,7 +78,7 @@ def run(binary):
 
 
 def there_and_back(first, second, front):
-    """Takes the front end to the newer history, the older one back to the front end, and then the newer one."""
+    """Connects the front end to the newer history, then to the older one, and then to the newer one again."""
     with Client(front) as client:
         created = client.ask("POST", "/Tables", {"TableName": TABLE})
     if created.status != 204:

@@ -66,7 +66,7 @@ class Faults:
 
     def run(self):
         self.write("before", True)
-        # A few failures are not noticed.
+        # Clients do not notice a few failures.
         for name, fault in {"500": {"status": 500}, "503": {"status": 503}, "request cut": {"cut": "request"},
                             "response cut": {"cut": "response"}, "response lost": {"cut": "lost"}, "slow": {"delay": 0.3}}.items():
             for methods in (["PUT"], ["GET"]):
@@ -75,7 +75,7 @@ class Faults:
                 self.read(True)
                 if self.proxy.faults.hits == 0:
                     raise SystemExit(f"{name}: no {methods[0]} met the fault")
-        # Many are: with an error, and without a wrong byte.
+        # They notice many failures: as errors, never as wrong bytes.
         for name, fault in {"no permission": {"status": 403}, "read-only": {"status": 403, "methods": ["PUT", "DELETE"]}}.items():
             self.proxy.faults.set(**fault)
             self.write(name, False)

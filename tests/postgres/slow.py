@@ -13,7 +13,7 @@ from lazuli import HANG_SECONDS, Client, Server, entity_path  # noqa: E402
 
 TABLE = "slow"
 WRITES = 20
-# What every message takes longer, in each direction.
+# Additional delay of every message, in each direction.
 DELAY_SECONDS = 0.03
 # After a silence, a front end finds out within this number of requests that its database is back.
 ATTEMPTS_MAX = 200

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Throughput of all services with 1, 2 and 4 front ends on one PostgreSQL and one SeaweedFS, beside what these achieve by themselves.
+"""Throughput of all services with 1, 2 and 4 front ends on one PostgreSQL and one SeaweedFS, next to what these achieve by
+themselves.
 
     tests/postgres/throughput.py --binary target/release/lazuli [--seconds 4] [--rounds 3] [--only put-4m]
     tests/postgres/throughput.py --cost        what an operation of the engine costs compared with plain SQL, in one process
@@ -92,7 +93,7 @@ class Bench:
                 "SeaweedFS": [process.pid for process in self.store.processes.values()]}
 
     def wrk(self, name, addresses, prefix, query, seconds):
-        """Operations in a second, by clients that share these addresses."""
+        """Operations per second, by clients that share these addresses."""
         kind, _, size, connections = WORK[name]
         share = max(1, connections // len(addresses))
         running = [subprocess.Popen(["wrk", "-t1", f"-c{share}", f"-d{seconds}s", "--timeout", "30s", "-s", os.path.join(HERE, "throughput.lua"),
@@ -171,7 +172,7 @@ def cost(postgres):
 
 
 class OpenStore(SeaweedFs):
-    """With a second gateway that asks for no signature, for a client that makes none."""
+    """With a second gateway that requires no signature, for a client that does not sign."""
 
     def prepare(self, names):
         super().prepare(names)

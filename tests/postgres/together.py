@@ -36,7 +36,7 @@ def run(ends):
 
 
 def tables(one, two):
-    """A table that is deleted and made again is never taken for the old one (OP-05, OP-18)."""
+    """A table that is deleted and created again is never mistaken for the old one (OP-05, OP-18)."""
     name = "t" + uuid.uuid4().hex
     for turn in range(40):
         a, b = (one, two) if turn % 2 else (two, one)
@@ -72,7 +72,7 @@ def versions(one, two):
 
 
 def properties(one, two):
-    """Rules for web pages hold at both as soon as one has taken them."""
+    """CORS rules apply at both as soon as one has accepted them."""
     for turn in range(10):
         a, b = (one, two) if turn % 2 else (two, one)
         origin = f"https://{turn}.example.org"
@@ -158,7 +158,7 @@ def leases(one, two):
 
 
 def appends(one, two):
-    """Blocks that two front ends append at the same time are all there, each once and whole."""
+    """Blocks that two front ends append at the same time are all present, each once and complete."""
     name = container_on(one)
     path = f"/{name}/log"
     check(one.ask("PUT", path, headers={"x-ms-blob-type": "AppendBlob", "Content-Length": 0}), 201, "create")
@@ -210,7 +210,7 @@ def queues(one, two):
 
 
 def receipts(one, two):
-    """A message that one front end hands out is hidden at the other, which takes its receipt, once."""
+    """A message that one front end delivers is hidden at the other, which accepts its receipt, once."""
     name = queue_on(one)
     for turn in range(15):
         a, b = (one, two) if turn % 2 else (two, one)

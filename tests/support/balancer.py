@@ -11,7 +11,7 @@ class Gone(Exception):
 
 
 class Stream:
-    """Reads HTTP messages from a socket as bytes, without looking at what they mean."""
+    """Reads HTTP messages from a socket as bytes, without interpreting them."""
 
     def __init__(self, connection):
         self.connection, self.buffer = connection, b""

@@ -20,7 +20,7 @@ HANG_SECONDS = 60
 
 
 class NotStarted(Exception):
-    """The server ended before it was ready; the text is what it said."""
+    """The server ended before it was ready; the text is its output."""
 
 
 class Server:
@@ -55,13 +55,14 @@ class Server:
                 return self
 
     def at(self, service):
-        """The address of a service, as clients take a server."""
+        """The address of a service, in the form in which clients accept a server."""
         host, port = self.addresses[service]
         return types.SimpleNamespace(host=host, port=port)
 
     def said(self):
         """Everything printed so far to standard error."""
-        # The server writes where this file stands: moving that, to read, would have it write over what it has said.
+        # The server writes at the position of this file: seeking in order to read would make it overwrite its earlier
+        # output.
         file = self.errors.fileno()
         return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
 

@@ -71,7 +71,7 @@ class SeaweedFs:
         return "127.0.0.1"
 
     def prefix(self, _):
-        """In front of a command that runs on the machine of a component."""
+        """The prefix of a command that runs on the machine of a component."""
         return []
 
     def folder(self, name):

@@ -23,7 +23,7 @@ parts = obstore.get_ranges(store, "large", starts=[0, 2_000_000], lengths=[5, 7]
 assert [bytes(part) for part in parts] == [data[:5], data[2_000_000:2_000_007]]
 assert obstore.head(store, "small")["size"] == 5
 
-# Create if absent, and replace what was read: the two conditions that table formats stand on.
+# Create if absent, and replace what was read: the two conditions that table formats rely on.
 try:
     obstore.put(store, "small", b"again", mode="create")
     raise SystemExit("a blob that exists was created")

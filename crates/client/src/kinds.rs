@@ -70,7 +70,7 @@ impl<R> Kinds<R> {
         self
     }
 
-    /// The row as its own type: one look into a table, however many kinds there are.
+    /// The row as its own type: one table lookup, however many kinds there are.
     ///
     /// ```
     /// use lazuli_client::{Dynamic, Kinds};

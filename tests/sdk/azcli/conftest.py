@@ -41,7 +41,7 @@ def connection_string(endpoint=ENDPOINT, sas=None):
 
 
 class Rejected(Exception):
-    """The command failed; the text is what it said, or why."""
+    """The command failed; the text is what it printed, or the reason."""
 
     def __init__(self, code, text):
         super().__init__(text)

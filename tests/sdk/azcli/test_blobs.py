@@ -85,7 +85,7 @@ def test_snapshot_and_copy(blob, tmp_path):
     (tmp_path / "new").write_bytes(b"new")
     key("blob", "upload", "-c", container, "-n", name, "-f", tmp_path / "new", "--overwrite")
     assert content(container, name, tmp_path, "--snapshot", snapshot) == b"0123456789"
-    # By address: by names, az takes the account to be one of Azure.
+    # By URL: given names, az assumes an account of Azure.
     copied = key("blob", "copy", "start", "--source-uri", f"{BLOB_ENDPOINT}/{container}/{name}", "-c", container, "-b", "copy")
     assert copied["copy_status"] == "success"
     assert content(container, "copy", tmp_path) == b"new"

@@ -67,7 +67,7 @@ def test_types(table, text, kind, found):
 
 @pytest.mark.parametrize("partition, row", [("it's", "a b"), ("ü€😀", "%41"), ("a+b", "(1,2)"), ("=", "a=b")])
 def test_keys(table, partition, row):
-    """Not empty ones: this version neither shows nor deletes them."""
+    """No empty keys: this version neither shows nor deletes them."""
     key("entity", "insert", "-t", table, "-e", f"PartitionKey={partition}", f"RowKey={row}", "Name=it's = ok")
     found = key("entity", "show", "-t", table, f"--partition-key={partition}", f"--row-key={row}")
     assert values(found) == {"PartitionKey": partition, "RowKey": row, "Name": "it's = ok"}

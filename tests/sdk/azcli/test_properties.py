@@ -1,4 +1,4 @@
-"""`az storage cors|logging|metrics` for tables, and `az storage table stats`. Puts the account back as it was."""
+"""`az storage cors|logging|metrics` for tables, and `az storage table stats`. Restores the settings of the account."""
 
 from urllib.parse import urlparse
 
@@ -55,7 +55,7 @@ def test_stats():
     """In host style: in path style this version asks at /{account}-secondary/{account}, which no server has."""
     where = urlparse(ENDPOINT)
     address = f"{where.scheme}://{ACCOUNT}.table.localhost:{where.port}" if where.path else ENDPOINT
-    # It wants this one without a scheme.
+    # It requires this address without a scheme.
     secondary = urlparse(address).netloc.replace(ACCOUNT, f"{ACCOUNT}-secondary")
     text = f"{connection_string(address)}TableSecondaryEndpoint={secondary};"
     found = az("storage", "table", "stats", "--connection-string", text)

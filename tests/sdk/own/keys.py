@@ -1,4 +1,4 @@
-"""Makes what the server and the tests trust: keys.py DIR.
+"""Creates the keys and certificates that the server and the tests trust: keys.py DIR.
 
 `key.pem` signs bearer tokens, which `jwks.json` lets the server verify. `tls.pem` and `tls-key.pem` are a certificate for the host
 names that the SDKs expect, signed by `ca.pem`.

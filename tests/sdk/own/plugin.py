@@ -1,8 +1,8 @@
 """pytest plugin for the SDKs' own tests: expected exceptions, names that resolve, tokens, coroutines.
 
 An exception is a line `FILE::TEST  reason` in the file that LAZULI_OWN_EXCEPTIONS names; a `*` at the end stands for the rest of a
-name. Such a test must fail: if it passes, the line has to go. A reason that starts with `skip:` keeps the test from running, and one
-with `slow:` does unless LAZULI_OWN is `--long`. The first line that fits a test counts.
+name. Such a test must fail: if it passes, the line must be removed. A reason that starts with `skip:` prevents the test from
+running; one with `slow:` does so unless LAZULI_OWN is `--long`. The first line that matches a test counts.
 """
 
 import asyncio

@@ -47,7 +47,7 @@ pub async fn run(service: &TableService) -> Result<()> {
     table.delete().await
 }
 
-/// PT-09: read the list, then one point per entry: one row more than found. A list beyond 1 MB belongs into a blob.
+/// PT-09: read the list, then one point per entry: one row more than found. A list beyond 1 MB belongs in a blob.
 async fn look_up(table: &Table, last_name: &str) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for id in read_point::<Index>(table, "Sales", &format!("index_{last_name}")).await?.employees {

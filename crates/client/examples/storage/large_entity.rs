@@ -193,7 +193,7 @@ impl Album {
         Ok(self.photos.get(&name, &[]).await?.expect(200)?.body().to_vec())
     }
 
-    /// Everything that is not in use goes, also when the cleanup crashes.
+    /// Everything that is not in use is deleted, even if the cleanup crashes.
     async fn settle(&self, storage: &Storage) -> Result<()> {
         storage.wait(UPLOAD_TIME).await;
         for crash_after in 1..=SWEEP_STEPS {

@@ -5,7 +5,7 @@
 //! and blobs yet, so `queue.rs` and `blob.rs` send the requests that the patterns need.
 //!
 //! Run them with `cargo run -p lazuli-client --example storage [connection string]`. Without one they start Lazuli in this
-//! process, with a clock that they move on instead of waiting; elsewhere the waits take about twenty minutes.
+//! process, with a clock that they advance instead of waiting; elsewhere the waits take about twenty minutes.
 
 #![allow(clippy::print_stdout, dead_code, reason = "an example prints, and defines more than it uses")]
 

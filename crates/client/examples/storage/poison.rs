@@ -9,7 +9,7 @@ use super::services::Storage;
 use super::steps::{Steps, Stop, Work, complete, survive};
 
 const ATTEMPTS_MAX: u32 = 3;
-/// Of a worker that gives a message up: get it, put it into the second queue, delete it from the first.
+/// Steps of a worker that gives up a message: get it, put it into the second queue, delete it from the first.
 const STEPS: u32 = 3;
 
 pub async fn run(storage: &Storage) -> Result<()> {

@@ -31,7 +31,7 @@ pub struct Storage {
     pub tables: TableService,
     queues: ServiceAddress,
     blobs: ServiceAddress,
-    /// Counts the names that were given.
+    /// Counts the names that were given out.
     names: AtomicU64,
     time: Arc<Time>,
     /// The server, if it is one of this process.

@@ -31,7 +31,7 @@ async fn survives_a_crash(storage: &Storage, crash_after: u32) -> Result<()> {
         let queue = usize::try_from(n).unwrap_or(0) % QUEUES;
         offices[queue].queue.put(&format!("Sales {id}")).await?;
     }
-    // One more worker crashes in the midst of its first message.
+    // One more worker crashes in the middle of its first message.
     assert!(survive(work(0, offices.clone(), Steps::crash_after(crash_after)).await)?.is_none());
     let mut crew = JoinSet::new();
     for worker in 0..WORKERS {

@@ -8,8 +8,8 @@ use crate::query::{Query, by_key, order};
 impl<T: Entity> Query<T> {
     /// Sorts by a property, in the client. Entities without it come first; values of different types are sorted separately.
     ///
-    /// No server sorts: **every row that the filters match is read** before the first one is returned, also with
-    /// [`Query::take`] behind it, and held in memory within [`Query::local_limit`]. Filter by partition first, or choose keys
+    /// No server sorts: **every row that the filters match is read** before the first one is returned, even if
+    /// [`Query::take`] follows, and held in memory within [`Query::local_limit`]. Filter by partition first, or choose keys
     /// that sort (see [`keys`](crate::keys)): entities come in the order of their keys by themselves.
     ///
     /// ```

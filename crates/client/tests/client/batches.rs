@@ -158,8 +158,8 @@ cases! {
         table.write_all(all(250), BulkOptions::default(), |_| {}).await.unwrap();
         assert_eq!(age(&table, "b", "0300").await, Some(300));
 
-        // Stopped on the way: the error says how much is done, and the rest follows from there. Inserts prove that nothing is
-        // sent twice.
+        // Stopped midway: the error says how many entities are written, and the rest are written from there. Inserts prove
+        // that nothing is sent twice.
         let table = setting.table_named("again").await;
         table.insert(&person("b", "0300", 0)).await.unwrap();
         let stopped = table.write_all(all(0), insert, |done| last = done).await.unwrap_err();

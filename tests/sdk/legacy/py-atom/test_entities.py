@@ -195,7 +195,7 @@ def test_keys(service, table, key):
 
 
 def test_keys_with_quotes(service, table):
-    """This client leaves the doubling to its user."""
+    """With this client, the user must double quotes."""
     service.insert_entity(table, {"PartitionKey": "O'Hare", "RowKey": "a','b", "n": 1})
     assert service.get_entity(table, "O''Hare", "a'',''b").n == 1
     service.delete_entity(table, "O''Hare", "a'',''b")
@@ -280,7 +280,7 @@ def test_query_errors(service, data):
     assert "InvalidInput" in str(raised.value)
 
 
-@not_in_the_first  # its copy of the client forgets the host
+@not_in_the_first  # its copy of the client omits the host
 def test_with_filter(service, table):
     """The client's own hook sees each request and response."""
     seen = []

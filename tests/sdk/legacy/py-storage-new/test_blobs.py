@@ -60,7 +60,7 @@ def test_content(blobs, container, tmp_path):
 
 
 def test_empty_blob(blobs, blob_style, container):
-    """The client asks again without a range. As an emulator's client, 0.36 forgets the account then."""
+    """The client asks again without a range. With an emulator, 0.36 then omits the account."""
     if blob_style == "emulator":
         return
     blobs.create_blob_from_bytes(container, "empty", b"")

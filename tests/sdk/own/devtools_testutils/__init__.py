@@ -42,7 +42,7 @@ class EnvironmentVariableLoader:
             if inspect.iscoroutine(result):
                 asyncio.run(result)
 
-        # pytest takes the parameters of the wrapped function for fixtures.
+        # pytest treats the parameters of the wrapped function as fixtures.
         parameters = [value for name, value in inspect.signature(test).parameters.items() if value.kind is not value.VAR_KEYWORD and name not in values]
         wrapper.__signature__ = inspect.Signature(parameters)
         return wrapper
@@ -82,7 +82,7 @@ def is_live():
 
 
 class FakeTokenCredential:
-    """Has a token that the server rejects and that has expired, and counts how often it is asked for."""
+    """Returns a token that the server rejects and that has expired, and counts how often it is called."""
 
     def __init__(self):
         self.get_token_count = 0

@@ -70,7 +70,7 @@ def rejected(status, code, call, *arguments, **options):
 
 
 def outcome(call, *arguments, **options):
-    """What a call leads to: "ok", or the status and the code of the error."""
+    """The result of a call: "ok", or the status and the code of the error."""
     try:
         call(*arguments, **options)
         return "ok"
@@ -79,7 +79,7 @@ def outcome(call, *arguments, **options):
 
 
 def eventually(condition):
-    """Asks until the result is true, and returns it."""
+    """Repeats a call until its result is true, and returns it."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not (found := condition()):
         assert time.monotonic() < deadline, "it did not happen in time"

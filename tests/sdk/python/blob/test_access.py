@@ -25,7 +25,7 @@ from suite import TOKEN, with_token
 
 
 def allowed(call):
-    """Whether a call is permitted; another failure than 403 fails the test."""
+    """Whether a call is permitted; any failure other than 403 fails the test."""
     try:
         result = call()
         if hasattr(result, "by_page"):

@@ -26,7 +26,7 @@ def source(blob):
 
 
 async def outcome(call):
-    """What a call leads to: "ok", or the status of the error."""
+    """The result of a call: "ok", or the status of the error."""
     try:
         await call
         return "ok"

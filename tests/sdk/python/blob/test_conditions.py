@@ -102,7 +102,7 @@ def test_combined_conditions_of_reads(target):
 
 
 def test_conditions_on_a_missing_blob(container):
-    """A write with If-Match fails with 412; the other conditions do not stand in the way."""
+    """A write with If-Match fails with 412; the other conditions do not prevent it."""
     early = container.get_container_properties().last_modified - timedelta(days=1)
     present = {"match_condition": MatchConditions.IfPresent}
     missing = container.get_blob_client("missing")

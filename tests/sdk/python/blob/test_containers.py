@@ -58,7 +58,7 @@ def test_delete(service, names):
 
 
 def test_list(service, names):
-    """Sorted by name, by prefix, with and without metadata. The ETag stands in quotes here, unlike that of blobs."""
+    """Sorted by name, by prefix, with and without metadata. The ETag is in quotes here, unlike that of blobs."""
     prefix = random_name("py-")[:20]
     mine = sorted(names(prefix + letter) for letter in "cab")
     etags = {name: service.get_container_client(name).create_container(metadata={"Name": name})["etag"] for name in reversed(mine)}

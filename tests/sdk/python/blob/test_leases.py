@@ -108,7 +108,7 @@ def test_break_period_out_of_range(thing):
 
 
 def test_a_lease_ends_by_itself(container, blob):
-    """LS-04, LS-06: after 15 seconds it is expired; its id is worth nothing for writing, and may be renewed."""
+    """LS-04, LS-06: after 15 seconds it is expired; its id is invalid for writing, and may be renewed."""
     renewed = container.upload_blob("renewed", b"x")
     written = container.upload_blob("written", b"x")
     leases = [client.acquire_lease(15) for client in (blob, container, renewed, written)]
@@ -175,7 +175,7 @@ def test_reading_does_not_need_the_lease(target, name):
 
 
 def test_lease_and_create_if_absent(target):
-    """The lease is checked before `If-None-Match: *`, and the right one beats it."""
+    """The lease is checked before `If-None-Match: *`: a write with the right id succeeds in spite of it."""
     lease = target.acquire_lease(-1)
     assert outcome(target.upload_blob, b"x") == (412, "LeaseIdMissing")
     assert outcome(target.upload_blob, b"x", lease=lease) == "ok"

@@ -8,7 +8,7 @@ from azure.storage.blob import BlobPrefix, BlobProperties, ContentSettings
 from conftest import BLOB_ENDPOINT, rejected
 
 TREE = ["a", "a/1", "a/2", "a/b/3", "a/b/c/4", "ab", "b/1", "b/2", "c", "é/1", "Z"]
-# In the order of bytes: upper case first, what is beyond ASCII last.
+# In the order of bytes: upper case first, characters beyond ASCII last.
 ORDER = ["Z", "a", "a/1", "a/2", "a/b/3", "a/b/c/4", "ab", "b/1", "b/2", "c", "é/1"]
 
 
@@ -45,7 +45,7 @@ def test_hierarchy(tree):
 
 
 def test_blobs_and_prefixes_are_interleaved(tree):
-    """In the document they stand in the order of names."""
+    """In the document they are in the order of names."""
     responses = []
     next(tree.walk_blobs(raw_response_hook=responses.append).by_page())
     root = ElementTree.fromstring(responses[0].http_response.body())
@@ -80,7 +80,7 @@ def test_page_size_out_of_range(tree):
 
 
 def test_properties_of_an_entry(container):
-    """What a listing says of a blob is what its properties say; the ETag stands without quotes here."""
+    """A listing shows the same properties of a blob as a request for them; the ETag is without quotes here."""
     settings = ContentSettings(content_type="text/html", content_encoding="gzip", content_language="de", content_disposition="inline", cache_control="no-store")
     blob = container.upload_blob("a", b"hello", content_settings=settings, metadata={"Color": "blue"})
     (found,) = container.list_blobs(include=["metadata"])

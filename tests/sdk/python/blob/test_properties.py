@@ -49,7 +49,7 @@ def test_an_omitted_setting_stays(service):
 
 
 def test_default_version(service):
-    """The version that holds for requests without one."""
+    """The version that applies to requests without one."""
     before = service.get_service_properties()["target_version"]
     service.set_service_properties(target_version="2019-12-12")
     assert service.get_service_properties()["target_version"] == "2019-12-12"
@@ -72,7 +72,7 @@ def test_static_website(service):
 
 
 def send(method, path, **headers):
-    """A request without any proof; its status and headers, in lower case."""
+    """An unauthenticated request; its status and headers, in lower case."""
     request = urllib.request.Request(BLOB_ENDPOINT + path, method=method, headers={name.replace("_", "-"): value for name, value in headers.items()})
     try:
         response = urllib.request.urlopen(request)

@@ -61,7 +61,7 @@ def rejected(status, code, call, *arguments, **options):
 
 
 def eventually(condition):
-    """Asks until the result is true, and returns it."""
+    """Repeats a call until its result is true, and returns it."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not (found := condition()):
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -35,14 +35,14 @@ def holder(queue, permission=None, expiry=None, **options):
 
 
 def allowed(call):
-    """Whether a call is permitted; another failure than 403 fails the test."""
+    """Whether a call is permitted; any failure other than 403 fails the test."""
     try:
         result = call()
         if hasattr(result, "by_page"):
             list(result)
         return True
     except ResourceExistsError:
-        # The client takes the 204 for a queue that exists, and is the same, for an error.
+        # The client treats the 204 for an existing queue with the same metadata as an error.
         return True
     except HttpResponseError as error:
         assert error.status_code == 403, error

@@ -16,7 +16,7 @@ from conftest import CREDENTIAL, OPTIONS, QUEUE_ENDPOINT, eventually, rejected, 
 
 WEEK = timedelta(days=7)
 FOREVER = datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone.utc)
-# Well formed, and of no message.
+# Well formed, but of no message.
 FOREIGN_RECEIPT = "AgAAAAMAAAAAAAAAtq21t0kB2AE="
 FOREIGN_ID = "a0b1c2d3-0000-4000-8000-000000000000"
 
@@ -130,7 +130,7 @@ def test_malformed_receipt(queue):
 
 
 def test_update_text_and_visibility(queue):
-    """A new receipt comes with every update, and the one before is spent."""
+    """Every update returns a new receipt, and invalidates the previous one."""
     queue.send_message("old")
     found = queue.receive_message(visibility_timeout=60)
     updated = queue.update_message(found, content="new", visibility_timeout=0)
@@ -300,7 +300,7 @@ def test_encoding_policies(queue, encode, decode, content, wire):
 
 
 def test_no_message_has_two_holders(service, queue):
-    """QU-01: selecting and hiding are one step, so concurrent clients share the messages out."""
+    """QU-01: selecting and hiding are one step, so concurrent clients divide the messages among them."""
     count, workers = 120, 8
     for number in range(count):
         queue.send_message(f"{number}")

@@ -83,7 +83,7 @@ def test_too_many_cors_rules_or_days(service):
 
 
 def send(method, path, **headers):
-    """A request without any proof; its status and headers, in lower case."""
+    """An unauthenticated request; its status and headers, in lower case."""
     request = urllib.request.Request(QUEUE_ENDPOINT + path, method=method, headers={name.replace("_", "-"): value for name, value in headers.items()})
     try:
         response = urllib.request.urlopen(request)

@@ -17,7 +17,7 @@ def status_of(call, *arguments, **options):
     try:
         call(*arguments, raw_response_hook=lambda response: seen.append(response.http_response.status_code), **options)
     except ResourceExistsError as error:
-        # The client takes the 204 for a queue that exists, and is the same, for an error.
+        # The client treats the 204 for an existing queue with the same metadata as an error.
         seen.append(error.status_code)
     return seen[-1]
 

@@ -1,4 +1,4 @@
-"""Every method of the asynchronous clients, once over. The rules themselves are tested with the synchronous ones."""
+"""Every method of the asynchronous clients, once. The rules themselves are tested with the synchronous ones."""
 
 import asyncio
 from datetime import datetime, timedelta, timezone

@@ -262,7 +262,7 @@ def test_delete_entity_in_every_form(table):
 
 
 def test_delete_entity_that_is_missing(table):
-    """The service says 404, the SDK says nothing."""
+    """The service responds with 404, which the SDK ignores."""
     responses = []
     table.delete_entity("p", "r", raw_response_hook=responses.append)
     assert responses[0].http_response.status_code == 404

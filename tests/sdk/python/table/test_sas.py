@@ -204,7 +204,7 @@ def test_a_credential_that_is_renewed(table):
 
 @pytest.mark.acl
 def test_stored_policy(table, holder):
-    """The policy supplies what the SAS leaves out, and revokes it when it goes."""
+    """The policy supplies what the SAS leaves out; deleting the policy revokes the SAS."""
     table.set_table_access_policy({"one": TableAccessPolicy(start="2020-01-01", expiry="2099-01-01", permission="r")})
     client = holder(permission=None, policy_id="one")
     assert list(client.list_entities()) == []

@@ -98,7 +98,7 @@ class StorageRecordedTestCase:
 
 
 class GenericTestProxyParametrize1:
-    """Keeps a parameter of a parametrised test in sight of pytest."""
+    """Keeps a parameter of a parametrised test visible to pytest."""
 
     def __call__(self, test):
         return _with_parameters(test, 1)
