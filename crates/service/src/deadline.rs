@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Rows between two readings of the clock. Every page reads at least this many, so that it makes progress.
+/// Number of rows between two readings of the clock. Every page reads at least this many, so that it makes
+/// progress.
 const ROWS_PER_LOOK: u32 = 256;
 
 /// The deadline of a query, checked row by row.
@@ -20,7 +21,7 @@ impl Deadline {
         Self::after(elapsed, now, time)
     }
 
-    /// A deadline `time` after a moment that was measured before.
+    /// A deadline `time` after an earlier moment.
     pub fn after(
         elapsed: Arc<dyn Fn() -> Duration + Send + Sync>,
         started: Duration,

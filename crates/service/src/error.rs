@@ -1,4 +1,4 @@
-//! Why an operation failed: because of the request or because of the engine.
+//! The reasons why an operation failed: the request or the engine.
 
 use lazuli_model::table::row::CorruptRow;
 use lazuli_model::{ErrorCode, Failure};
@@ -6,10 +6,10 @@ use lazuli_model::{ErrorCode, Failure};
 /// The result of an operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation did not succeed.
+/// The reason why an operation did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The client gets this failure.
+    /// The request failed; the client gets this failure.
     Rejected(Failure),
     /// The engine failed: the client gets a general error, the log has the details.
     Engine(lazuli_engine::Error),

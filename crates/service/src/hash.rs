@@ -1,4 +1,4 @@
-//! Hash maps by name, for look-ups that every request makes.
+//! Hash maps with strings as keys, for look-ups that every request makes.
 //!
 //! The standard hasher costs hundreds of instructions for a short name. This one costs tens, and like the standard one it
 //! has a random seed, so that clients cannot choose names that collide.

@@ -1,9 +1,9 @@
-//! Finds the most used partitions in bounded memory, however many there are.
+//! Finds the most used partitions in bounded memory, regardless of their number.
 //!
-//! Each processor keeps a list of the partitions it saw most. A partition that is not in a full list replaces the least
-//! used one with a probability that decreases as the count of that one grows: a partition that is used often enters the
-//! list soon, and one that is used once rarely displaces another. Counts of late entries are therefore estimates, but
-//! never far too large.
+//! Each processor keeps a list of the partitions it saw most. A partition that is not in a full list replaces
+//! the least used entry with a probability that decreases as that entry's count grows: a partition that is used
+//! often enters the list soon, and one that is used once rarely displaces another. Counts of late entries are
+//! therefore estimates, but never far too large.
 //!
 //! A request only tries the lock of the list: in the rare case that the list is being read, it is not counted.
 
@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::shard::Sharded;
 
-/// Partitions that each processor remembers.
+/// Number of partitions in the list of each processor.
 const REMEMBERED_MAX: usize = 64;
 /// Maximum partitions that are reported.
 pub const TOLD_MAX: usize = 20;
@@ -46,7 +46,7 @@ pub struct Hot {
     pub entities: u64,
 }
 
-/// The partitions that are used most in this period and in the one before.
+/// The most used partitions of this period and of the previous one.
 #[derive(Debug, Default)]
 pub struct Heat(Sharded<Mutex<Periods>>);
 
@@ -66,7 +66,7 @@ struct Sketch {
     least: (usize, u64),
     /// The seed of the random numbers.
     seed: u64,
-    /// All entities counted, whether listed or not.
+    /// Total number of counted entities, whether listed or not.
     total: u64,
 }
 
@@ -88,8 +88,8 @@ impl Heat {
         }
     }
 
-    /// The partitions that were used most in this period and in the one before, the most used first; and how many
-    /// entities of all others were used.
+    /// The most used partitions of this period and the previous one, the most used first; and the number of
+    /// entities used in all others.
     pub fn hottest(&self) -> (Vec<Hot>, u64) {
         let mut merged: HashMap<u64, Hot> = HashMap::new();
         let mut total = 0;
@@ -199,8 +199,8 @@ mod tests {
         assert_eq!(told(&heat), " other=0");
     }
 
-    /// A partition that gets every tenth request stands out among a hundred thousand that get one each, wherever it
-    /// begins; and the size of the list is bounded.
+    /// A partition that gets every tenth request is found among a hundred thousand that get one each, whenever
+    /// it begins; and the size of the list is bounded.
     #[test]
     fn the_hot_one_is_found_in_a_crowd() {
         let heat = Heat::default();

@@ -1,7 +1,7 @@
 //! Checks every row of an engine offline against the invariants of the services.
 //!
-//! Rows come in the order of a dump, the system table first, so every container is known before its rows are seen. Memory
-//! grows with the number of containers, not with the number of rows.
+//! Rows are passed in the order of a dump, the system table first, so every container is known before its rows
+//! are read. Memory use depends on the number of containers, not on the number of rows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ const EXAMPLES_MAX: usize = 100;
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Accounts that are kept in the engine.
+    /// Accounts stored in the engine.
     pub accounts: u64,
     /// Tables that clients see.
     pub tables: u64,
@@ -35,7 +35,7 @@ pub struct Findings {
     pub containers: u64,
     /// Blobs in them, without snapshots.
     pub blobs: u64,
-    /// Rows of deleted containers whose space will be reclaimed.
+    /// Rows of deleted containers, whose space will be reclaimed.
     pub pending: u64,
     /// Number of violations.
     pub findings: u64,
@@ -127,7 +127,7 @@ impl Inspector {
             Service::Queue => &mut self.found.queues,
             Service::Table => &mut self.found.tables,
         } += 1;
-        // Even if the record violates a rule, its rows can be reached.
+        // Even if the record violates a rule, its rows are reachable.
         let mut is_new = true;
         for (index, id) in record.ids().enumerate() {
             is_new &= self.live.insert(id, (service, index == 0)).is_none();

@@ -24,7 +24,7 @@ pub const ACCOUNTS: &str = "accounts";
 /// The partition of the properties of the accounts' services.
 pub const PROPERTIES: &str = "properties";
 
-/// The row that exists while nothing can be created in a partition of containers.
+/// The row that prevents creation in a partition of containers while it exists.
 pub const CLOSED: &str = "closed";
 
 /// The character after `/`: it bounds a range of names that start with a prefix.
@@ -79,7 +79,7 @@ pub fn name_of(row: &str) -> Option<&str> {
     row.strip_prefix("n/")
 }
 
-/// Is this a container that the service makes for itself, such as the tables of its metrics?
+/// Is this a container that the service creates for itself, such as the tables of its metrics?
 pub fn is_own(service: Service, folded: &str) -> bool {
     match service {
         Service::Blob => folded == "$logs",
@@ -106,7 +106,7 @@ pub fn kept(folded: &str, id: TableId) -> String {
     format!("k/{folded}/{:016x}", id.0)
 }
 
-/// The least row of a deleted container with this name or a later one.
+/// The smallest row of a deleted container with this name or a later one.
 pub fn kept_from(folded: &str) -> String {
     format!("k/{folded}")
 }

@@ -1,7 +1,7 @@
 //! The rules of the storage services: how each operation reads and changes rows.
 //!
-//! The only place where the data model and the storage engine meet. It never sees a header, a status, JSON or XML. Each
-//! service has a folder of its own; everything that several services share lives beside the folders.
+//! This is the only place where the data model and the storage engine meet. It never sees a header, a status,
+//! JSON or XML. Each service has its own folder; code that several services share is next to the folders.
 
 pub mod access;
 pub mod accounts;
@@ -43,24 +43,25 @@ pub use usage::UsageMetrics;
 use catalog::{Catalog, Name};
 use properties::PropertyStore;
 
-/// Maximum number of attempts to change one of the service's own records. An attempt fails only if another change of the
-/// record has succeeded between reading and writing. After the last one the change fails with `Conflict`, unapplied.
+/// Maximum number of attempts to change one of the service's own records. An attempt fails only if another
+/// change of the record has succeeded between reading and writing. After the last attempt, the change fails
+/// with `Conflict` and is not applied.
 const ATTEMPTS_MAX: usize = 256;
 
-/// Upper bound of the memory that the service keeps between requests: fronts of queues, cached containers, and the work
-/// list of the sweep.
+/// Upper bound of the memory that the service holds between requests: fronts of queues, cached containers, and
+/// the work list of the sweep.
 pub const MEMORY_BYTES_MAX: usize = queue::FRONTS_BYTES_MAX + catalog::CACHE_BYTES_MAX + blob::TODO_BYTES_MAX;
 
 /// The settings.
 #[derive(Clone)]
 pub struct Options {
-    /// The clock that deadlines and records are measured by.
+    /// The clock for deadlines and records.
     pub clock: Clock,
     /// Returns the time since some fixed moment; monotonic.
     pub elapsed: Arc<dyn Fn() -> Duration + Send + Sync>,
     /// A query that has run for this long returns the rows found so far, with a continuation.
     pub query_time_max: Duration,
-    /// How long the name of a deleted table stays blocked.
+    /// Time for which the name of a deleted table stays blocked.
     pub name_hold: Duration,
     /// Random bytes, different for each process: message ids and receipts made with them cannot be guessed.
     pub secret: [u8; 16],
@@ -100,8 +101,8 @@ impl Services {
         }
     }
 
-    /// Must be called before a request is processed: drops cached data that another process has changed since. Returns
-    /// the position of a shared engine; `None` if no other process uses it.
+    /// Must be called before a request is processed: drops cached data that another process has changed.
+    /// Returns the version of the shared engine's state; `None` if no other process uses the engine.
     pub async fn freshen(&self) -> Result<Option<SharedState>> {
         let Some(state) = self.engine.shared_state().await? else { return Ok(None) };
         let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -119,7 +120,8 @@ impl Services {
         self.is_shared.load(Ordering::Relaxed)
     }
 
-    /// Has a shared engine failed over to another server since? Then that server may not know cached data yet.
+    /// Has a shared engine failed over to another server since then? If so, that server may not have the cached
+    /// data yet.
     pub fn has_moved(&self, state: Option<SharedState>) -> bool {
         state.is_some_and(|state| state.epoch != self.engine.epoch())
     }

@@ -1,6 +1,6 @@
 //! The properties of the accounts' services: stored in the engine, cached here.
 //!
-//! Every request needs them, so they are cached. A change never leaves the properties that it replaced in the cache.
+//! Every request needs them, so they are cached. Properties that were replaced never stay in the cache.
 
 use std::sync::{Arc, RwLock, RwLockWriteGuard};
 
@@ -24,7 +24,7 @@ pub struct PropertyStore {
 #[derive(Default)]
 struct Cache {
     known: [NameMap<Box<str>, Arc<ServiceProperties>>; Service::ALL.len()],
-    /// Counts changes, so that a look-up that overlaps one does not cache its result.
+    /// Counts changes, so that a look-up that overlaps a change does not cache its result.
     changes: u64,
 }
 
@@ -55,7 +55,7 @@ impl PropertyStore {
         Ok(properties)
     }
 
-    /// Another process has changed something: cached properties may be outdated.
+    /// Drops cached properties after another process has changed something.
     pub fn forget_all(&self) {
         let mut cache = self.locked();
         cache.changes += 1;

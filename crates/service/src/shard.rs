@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Maximum parts, however many processors there are: each costs memory, and summing costs time.
+/// Maximum parts, regardless of the number of processors: each costs memory, and summing costs time.
 const SHARDS_MAX: usize = 16;
 
-/// Keeps parts on cache lines of their own: two of them, because processors fetch lines in pairs.
+/// Keeps parts on separate pairs of cache lines, because processors fetch lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Padded<T>(T);

@@ -1,8 +1,8 @@
-//! Counters of tables or queues: one set for each that has a slot, and one sum for all others, so that memory is bounded
-//! however many there are.
+//! Counters of tables or queues: one set for each that has a slot, and one sum for all others, so that memory
+//! is bounded regardless of their number.
 //!
-//! A table or queue gets its slot when the catalog loads it, and releases it when it is deleted. Counting is an addition
-//! on this processor's own counters.
+//! A table or queue gets its slot when the catalog loads it, and releases it when it is deleted. Counting is an
+//! addition to the counters of the current processor.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::shard::Sharded;
 
-/// Maximum tables, and maximum queues, that are counted separately.
+/// Maximum tables, and maximum queues, that are counted individually.
 pub const SLOTS_MAX: usize = 100;
 
 /// The slot of a table or a queue.
@@ -18,7 +18,7 @@ pub const SLOTS_MAX: usize = 100;
 pub struct Slot(u8);
 
 impl Slot {
-    /// The slot for everything without a slot of its own.
+    /// The slot for everything without its own slot.
     pub const OTHER: Slot = Slot(SLOTS_MAX as u8);
 }
 
@@ -82,7 +82,7 @@ impl<const N: usize> Slots<N> {
         slot
     }
 
-    /// The table or queue was deleted; frees its slot.
+    /// Frees the slot of a deleted table or queue.
     pub fn release(&self, account: &str, folded: &str) {
         let mut places = self.locked();
         let Some((slot, _)) = places.taken.remove(&(account.into(), folded.into())) else { return };

@@ -11,14 +11,14 @@ use crate::Result;
 /// reads a blob of this server can retry.
 pub type NextChunk<'a> = Pin<Box<dyn Future<Output = Result<Option<Bytes>>> + Send + 'a>>;
 
-/// A body, pulled by its reader. Each call returns a non-empty chunk of bounded size, until the end or a failure. After
-/// either, it is not called again.
+/// A body that its reader pulls. Each call returns a non-empty chunk of bounded size, until the end or a
+/// failure. It is not called again after that.
 pub trait Source: Send {
     /// The next chunk.
     fn next(&mut self) -> NextChunk<'_>;
 }
 
-/// A body that is in memory already.
+/// A body that is already in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Whole(Bytes);
 

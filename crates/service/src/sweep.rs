@@ -1,8 +1,8 @@
 //! Reclaims the space of deleted tables, queues and containers, in the background.
 //!
-//! A change that was in progress when its container was deleted may still arrive. So the record of the deletion stays
-//! until no request can be that old, and the rows are erased once more before it goes. The same holds for the rows that
-//! the removal of an account leaves behind.
+//! A change that was in progress when its container was deleted may still arrive. So the record of the deletion
+//! stays until no request can be that old, and the rows are erased once more before it is removed. The same
+//! applies to the rows that the removal of an account leaves behind.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -29,7 +29,7 @@ pub(crate) const GRACE_TICKS: u64 = GRACE.as_secs() * TICKS_PER_SECOND;
 /// Maximum number of deleted containers read together.
 const PAGE_CONTAINERS_MAX: usize = 256;
 
-/// Counts deletions; the sweep looks when the count has changed.
+/// Counts deletions; the sweep checks for work when the count has changed.
 #[derive(Clone, Default)]
 pub struct Dropped(Arc<AtomicU64>);
 
@@ -43,8 +43,8 @@ impl Dropped {
 /// Releases everything that the rows of a deleted container refer to, before the rows are erased. May be called again
 /// for the same tables.
 pub trait Release: Send + Sync {
-    /// Releases the content that the rows of these engine tables refer to; `false` while some of it is in use. Then the
-    /// rows stay until a later call.
+    /// Releases the content that the rows of these engine tables refer to; `false` while some of it is in use;
+    /// the rows then stay until a later call.
     fn release<'a>(
         &'a self,
         tables: &'a [TableId],
@@ -59,7 +59,7 @@ pub struct Sweep {
     accounts: Accounts,
     queues: Keeper,
     seen: Option<u64>,
-    /// When the next deleted container can no longer be restored, in ticks.
+    /// The time at which the next deleted container can no longer be restored, in ticks.
     due: u64,
     /// For blob containers.
     release: Option<Arc<dyn Release>>,
@@ -76,7 +76,7 @@ impl Sweep {
         Self { engine, clock, dropped, accounts, queues, seen: None, due: u64::MAX, release: None }
     }
 
-    /// The same sweep, which releases the content of blob containers before it erases their rows.
+    /// A sweep that releases the content of blob containers before it erases their rows.
     pub fn with_release(self, release: Arc<dyn Release>) -> Self {
         Self { release: Some(release), ..self }
     }

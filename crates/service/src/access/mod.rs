@@ -142,7 +142,7 @@ impl<'g, O> Authorized<'g, O> {
         &self.operation
     }
 
-    /// Like `check`, with an owned grant, for a task that outlives the request.
+    /// Clones the grant, for a task that outlives the request.
     pub fn detach(self) -> DetachedOperation<O> {
         DetachedOperation { grant: self.grant.clone(), operation: self.operation }
     }

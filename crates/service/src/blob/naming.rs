@@ -26,7 +26,7 @@ impl Holds {
     pub const ALL: [Holds; TABLES] = [Holds::Blobs, Holds::Staged, Holds::Tags];
 }
 
-/// Passes every piece that a row of a container refers to to `see`.
+/// Passes to `see` every piece that a row of a container refers to.
 ///
 /// Content that nothing can refer to any more is omitted: it is being released. Invalid uncommitted blocks are
 /// released before their rows are deleted, so their pieces may be gone.

@@ -1,11 +1,11 @@
 //! Content in use: generations that are being read or written are not reclaimed.
 //!
-//! A reader pins the blob, reads its head, and swaps the pin for one of the generation that the head names. The sweep first
-//! makes a generation unnameable and looks at the pins afterwards. So either the reader no longer finds the generation, or
-//! the sweep finds a pin.
+//! A reader pins the blob, reads its head, and replaces the pin by one for the generation that the head refers
+//! to. The sweep first makes a generation unreferenceable and checks the pins afterwards. So either the reader
+//! no longer finds the generation, or the sweep finds a pin.
 //!
-//! Pins are numbered in the order in which they are taken. A pin of a blob that was taken after a generation had become
-//! unnameable does not count: otherwise a blob that is read all the time would never be reclaimed.
+//! Pins are numbered in the order in which they are taken. A pin of a blob that was taken after a generation
+//! became unreferenceable does not count: otherwise a blob that is read constantly would never be reclaimed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ use lazuli_engine::TableId;
 use super::keyspace::Generation;
 use crate::hash::NameMap;
 
-/// Which content of which blob is in use. `None` stands for all generations of a blob.
+/// The content that is in use, by blob. `None` stands for all generations of a blob.
 type Key = (TableId, Arc<str>, Option<Generation>);
 
 /// All pins of this process.
@@ -30,7 +30,7 @@ struct Taken {
 }
 
 impl Pins {
-    /// Keeps every generation of a blob, for as long as its head is being read.
+    /// Keeps every generation of a blob while its head is being read.
     pub fn blob(&self, table: TableId, name: &Arc<str>) -> Pin {
         self.pin((table, name.clone(), None), None)
     }
@@ -50,10 +50,11 @@ impl Pins {
         self.has_up_to(u64::MAX, table, name, generation)
     }
 
-    /// Is the generation in use, if no pin of the whole blob after the number `last` can find it?
+    /// Is the generation in use? Pins of the whole blob after the number `last` cannot find it, so they do not
+    /// count.
     pub fn has_up_to(&self, last: u64, table: TableId, name: &str, generation: Generation) -> bool {
         let taken = self.lock();
-        // Most of the time nothing is pinned at all.
+        // Usually nothing is pinned.
         !taken.pins.is_empty()
             && (taken.pins.contains_key(&(table, name.into(), Some(generation)))
                 || taken
@@ -68,7 +69,7 @@ impl Pins {
         self.has_up_to(0, table, name, generation)
     }
 
-    /// Is a change of the blob under way, or is its head being read?
+    /// Is a change of the blob in progress, or is its head being read?
     pub fn has_blob(&self, table: TableId, name: &str) -> bool {
         let taken = self.lock();
         !taken.pins.is_empty() && taken.pins.contains_key(&(table, name.into(), None))
@@ -79,7 +80,7 @@ impl Pins {
         self.lock().pins.keys().any(|(pinned, ..)| *pinned == table)
     }
 
-    /// With a new number, or with that of another pin.
+    /// Adds a pin with a new number, or with that of another pin.
     fn pin(&self, key: Key, number: Option<u64>) -> Pin {
         let mut taken = self.lock();
         let number = number.unwrap_or_else(|| {
@@ -107,12 +108,12 @@ pub struct Pin {
 }
 
 impl Pin {
-    /// Narrows a pin of a blob to one generation, without a gap.
+    /// Narrows a pin of a blob to one generation, without releasing it in between.
     pub fn narrow(self, generation: Generation) -> Pin {
         self.pins.pin((self.key.0, self.key.1.clone(), Some(generation)), Some(self.number))
     }
 
-    /// Another pin of the same content, as old as this one.
+    /// Another pin of the same content, with the same number.
     pub fn again(&self) -> Pin {
         self.pins.pin(self.key.clone(), Some(self.number))
     }

@@ -1,7 +1,7 @@
 //! Changes of a blob, snapshot or version that leave its content and its ETag alone: tier, immutability policy, legal hold.
 //!
-//! What must stay true: a change of the protection of a snapshot or version changes `shape` in the marks of its blob. A
-//! deletion of all snapshots relies on it: it reads their protection before its commit.
+//! What must stay true: a change of the protection of a snapshot or version changes `shape` in the marks of its
+//! blob. Deleting all snapshots relies on this: the deletion reads their protection before its commit.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -49,9 +49,9 @@ impl Protection {
 
 /// The subject of a change.
 pub enum Subject {
-    /// The blob itself, under this guard.
+    /// The current blob, with this guard.
     Blob(Box<Guard>),
-    /// A snapshot, or a version that is not the blob itself.
+    /// A snapshot, or a version that is not the current one.
     Past(Which),
 }
 
@@ -159,8 +159,8 @@ impl Core {
         Ok(*found.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Changes the description of the blob, or of one of its snapshots or versions. `change` gets the version of the commit,
-    /// and whether the state is not the blob itself.
+    /// Changes the description of the blob, or of one of its snapshots or versions. `change` gets the version
+    /// of the commit, and whether the state is a snapshot or an old version.
     pub async fn amend(
         &self,
         at: &At,
@@ -206,8 +206,8 @@ impl Core {
         .await
     }
 
-    /// The subject of a change with this guard. A version that is the blob itself may be replaced before the commit: the
-    /// guard of the change notices that.
+    /// The subject of a change with this guard. The current version may be replaced before the commit: the
+    /// guard of the change detects that.
     pub async fn subject(&self, at: &At, which: Which, guard: &Guard) -> Result<Subject> {
         Ok(match (self.other_than_current(at, which).await?, which) {
             (Some(which), _) => Subject::Past(which),
@@ -216,8 +216,8 @@ impl Core {
         })
     }
 
-    /// The snapshot or version, unless it is the version that is the blob itself. That may change at any time, but never
-    /// back.
+    /// The snapshot or version, unless it is the current version. A current version can become an old one at
+    /// any time, but never the reverse.
     pub async fn other_than_current(&self, at: &At, which: Which) -> Result<Option<Which>> {
         match which {
             Which::Current => Ok(None),

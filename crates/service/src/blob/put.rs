@@ -21,11 +21,11 @@ use super::upload::{Installed, Received};
 use crate::stream::Source;
 use crate::{Error, Grant, Result};
 
-/// A committed state that is to replace the present one.
+/// A committed state that will replace the current one.
 pub struct Replacement {
     /// The kind of operation.
     pub kind: OperationKind,
-    /// Everything but times and lease.
+    /// Everything except times and lease.
     pub revision: Revision,
 }
 
@@ -63,13 +63,13 @@ impl Core {
         Ok(Outcome::Created(Box::new(Written { digested, ..written })))
     }
 
-    /// Checks a write that creates a blob or replaces it, on the blob as it is now.
+    /// Checks a write that creates or replaces a blob, against the current blob.
     async fn may_create(&self, at: &At, guard: &Guard) -> Result<()> {
         let head = self.head(at).await?.unwrap_or_default();
         guard.create(&head).map(drop)
     }
 
-    /// Names content that was received as the whole content of a blob.
+    /// The received content as the whole content of a blob.
     pub async fn put_received(
         &self,
         at: &At,
@@ -100,7 +100,7 @@ impl Core {
         self.replace_if(at, guard, replacement, writes, |_| Ok(())).await
     }
 
-    /// The same under a further condition on the head.
+    /// Like [`Core::replace`], under a further condition on the head.
     pub async fn replace_if(
         &self,
         at: &At,
@@ -125,9 +125,9 @@ impl Core {
                     }
                     return Ok(Written { encryption, ..written });
                 }
-                // The state that should be kept has changed in the meantime.
+                // The state to keep has changed in the meantime.
                 Err(Error::Engine(lazuli_engine::Error::Conflict)) => {}
-                // A condition was not met: another change was faster.
+                // A condition was not met because of a concurrent change.
                 Ok(Decided::Rejected) => break,
                 Err(error) => return Err(error),
             }
@@ -162,7 +162,7 @@ impl Core {
         .await
     }
 
-    /// Changes the description of a blob that exists. New metadata makes a new version.
+    /// Changes the description of an existing blob. New metadata creates a new version.
     pub async fn edit(
         &self,
         at: &At,
@@ -210,7 +210,7 @@ fn editing(
         if let Some(shelf) = &shelf {
             shelf.keep(&mut head, version)?;
             blob.version = shelf.version(version);
-            // The version keeps the content as it is; writes of pages go elsewhere from now on.
+            // The version keeps the current content; later writes of pages go elsewhere.
             head.blob.iter().for_each(|kept| blob.content = kept.content.clone());
         }
         let outcome = change(&mut blob, version)?;
@@ -271,7 +271,7 @@ pub fn settled(kind: BlobKind, settings: WriteSettings, request: &BlobRequest) -
     }
 }
 
-/// The tier that a write chose, if it did. The time of the choice is that of the write.
+/// The tier that a write chose, if any. The time of the choice is that of the write.
 pub fn chosen(tier: Option<AccessTier>) -> TierInfo {
     tier.map_or_else(TierInfo::default, |tier| TierInfo { tier, is_inferred: false, ..TierInfo::default() })
 }

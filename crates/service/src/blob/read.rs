@@ -19,13 +19,14 @@ use super::record::{Head, Revision, time};
 use crate::{Grant, Result};
 
 impl Core {
-    /// Finds the state that a request refers to, and pins it so that its content stays.
+    /// Finds the state that a request refers to, and pins it so that its content is not reclaimed.
     pub async fn open(&self, at: &At, which: Which) -> Result<(Revision, Pin)> {
         let (_, found, pin) = self.open_resolved(at, which).await?;
         Ok((found, pin))
     }
 
-    /// The same, and what the state is at that moment: a version can be the blob itself.
+    /// Like [`Core::open`], but also returns which state it is at that moment: a version can be the current
+    /// blob.
     pub async fn open_resolved(&self, at: &At, which: Which) -> Result<(Which, Revision, Pin)> {
         let pin = self.pins.blob(at.tables.blobs, &at.name);
         let (which, found) = self.resolve(at, which).await?;
@@ -76,11 +77,11 @@ impl Core {
         }
     }
 
-    /// Finds the state that a request reads, and checks that it may.
+    /// Finds the state that a request reads, and checks that the request may read it.
     async fn opened(&self, grant: &Grant, request: &mut BlobRequest) -> Result<(At, Revision, Pin)> {
         let at = self.locate(&grant.home, &request.container, &request.blob).await?;
         let (which, revision, pin) = self.open_resolved(&at, request.revision).await?;
-        // A version that is the blob itself is shown as such.
+        // The current version is shown as such.
         request.revision = which;
         Guard::of(request, self.clock()).read(&revision)?;
         Ok((at, revision, pin))

@@ -1,10 +1,10 @@
 //! Reads the content of a blob chunk by chunk, as it was when the read began.
 //!
-//! What must stay true: the generation is pinned as long as the reader lives, so that overwriting or deleting the blob does
-//! not disturb it. At most a bounded number of rows and one chunk are in memory.
+//! What must stay true: the generation is pinned as long as the reader lives, so that overwriting or deleting
+//! the blob does not disturb it. Only a bounded number of rows and one chunk are in memory.
 //!
-//! The pages of a page blob are the exception: they are changed in place, so a read returns each page as it is when the read
-//! gets there.
+//! The pages of a page blob are the exception: they are changed in place, so a read returns each page as it is
+//! when the read reaches it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
@@ -27,13 +27,14 @@ use crate::stream::{NextChunk, Source};
 /// Zeros for ranges that were never written. Allocated on first use: a constant would be part of the binary.
 static ZEROS: LazyLock<Bytes> = LazyLock::new(|| vec![0; CHUNK_BYTES_MAX].into());
 
-/// Runs of an append blob read together.
+/// Maximum runs of an append blob read together.
 const RUNS_MAX: usize = 8;
-/// Bytes of runs read together.
+/// Maximum bytes of runs read together.
 const RUNS_BYTES_MAX: usize = 256 * 1024;
-/// Parts of a segment that are planned together; then the segment is read again. A download that stalls holds no more.
+/// Maximum parts of a segment that are planned together; then the segment is read again. A stalled download
+/// holds no more than these.
 const PLANNED_MAX: usize = 32;
-/// Bytes of small blocks in the plan.
+/// Maximum bytes of small blocks in the plan.
 const PLANNED_BYTES_MAX: u64 = 8 * 1024;
 
 /// A run of bytes to return.
@@ -60,7 +61,7 @@ pub struct BlobReader {
     engine: Arc<dyn Engine>,
     content: Arc<dyn Content>,
     at: At,
-    /// Where the rows of the content are, if it has any. The reader owns the pin of their generation.
+    /// The location of the content's rows, if there are any. The reader owns the pin of their generation.
     rows: Option<(Rows, Pin)>,
     /// The next byte to read, and the end of the range.
     offset: u64,
@@ -69,7 +70,7 @@ pub struct BlobReader {
     starts: Option<Vec<u64>>,
     runs: VecDeque<Run>,
     current: Option<Box<dyn ContentReader>>,
-    /// Bytes that are still to come.
+    /// Number of bytes left to read.
     left: u64,
 }
 
@@ -124,7 +125,7 @@ impl BlobReader {
         self.content.bounds_reads() && !matches!(self.rows, Some((Rows::Runs(_) | Rows::Pages(_), _)))
     }
 
-    /// Number of bytes that are still to come.
+    /// Number of bytes left to read.
     pub fn left(&self) -> u64 {
         self.left
     }
@@ -215,7 +216,8 @@ impl BlobReader {
         self.take_some(&segment, start)
     }
 
-    /// Loads some runs. Runs of a generation that other processes have made unnameable meanwhile are read from there.
+    /// Loads some runs. If another process has made the generation unreferenceable in the meantime, reads the
+    /// runs from their new rows.
     async fn load_runs(&mut self, generation: Generation) -> Result<()> {
         for range in keyspace::runs(&self.at.name, generation, self.offset) {
             let before = self.offset;
@@ -241,7 +243,7 @@ impl BlobReader {
         Err(damaged("a run is missing").into())
     }
 
-    /// Loads some cells. Whatever has no row reads as zeros.
+    /// Loads some cells. Ranges without rows read as zeros.
     async fn load_pages(&mut self, pages: &Pages) -> Result<()> {
         let grid = pages.grid;
         let (first, last) = (grid.cell_of(self.offset), grid.cell_of(self.end.saturating_sub(1)));
@@ -307,7 +309,7 @@ impl BlobReader {
         Ok(())
     }
 
-    /// Plans the bytes of these parts, of which the first byte is at `start`. Returns where they end.
+    /// Plans the bytes of these parts, which start at `start`. Returns their end.
     fn plan(&mut self, parts: &[SegmentPart], mut start: u64) -> u64 {
         for part in parts {
             let end = start.saturating_add(part.length());
@@ -321,7 +323,7 @@ impl BlobReader {
     }
 }
 
-/// A segment of a pinned generation. Meanwhile it may have become unnameable, but it cannot be gone.
+/// A segment of a pinned generation. It may have become unreferenceable in the meantime, but it still exists.
 pub async fn read_segment(engine: &dyn Engine, at: &At, generation: Generation, n: u32) -> Result<Segment> {
     let slot = KeySlot::Segment(n);
     let rows = [keyspace::named(generation, slot), keyspace::unnamed(generation, slot)];

@@ -1,9 +1,10 @@
-//! The content of a generation: a list of blocks, cut into segments of bounded size.
+//! The content of a generation: a list of blocks, divided into segments of bounded size.
 //!
-//! Segment 0 has an index of the others, so that a read finds the segment of an offset with two look-ups. It is written in
-//! the commit that names the generation; the others are written before.
+//! Segment 0 has an index of the others, so that a read finds the segment of an offset with two look-ups. It is
+//! written in the commit that refers to the generation; the others are written earlier.
 //!
-//! What must stay true: a segment is never changed. It is removed only after nothing can name its generation.
+//! What must stay true: a segment is never changed. It is removed only when nothing can refer to its generation
+//! any more.
 
 use bytes::Bytes;
 use lazuli_engine::Result;
@@ -54,7 +55,7 @@ impl SegmentPart {
         }
     }
 
-    /// Number of bytes that are in the row itself.
+    /// Number of bytes that are stored in the row itself.
     pub fn inline_bytes(&self) -> usize {
         match self {
             SegmentPart::Bytes(bytes) => bytes.len(),
@@ -170,12 +171,13 @@ impl Segment {
         self.entries.iter().fold(0, |sum: u64, entry| sum.saturating_add(entry.length()))
     }
 
-    /// The pieces that it names. One can occur several times.
+    /// The pieces that it refers to. One can occur several times.
     pub fn pieces(&self) -> impl Iterator<Item = &Piece> {
         self.entries.iter().flat_map(|entry| entry.parts.iter().filter_map(SegmentPart::piece))
     }
 
-    /// In segment 0: the number of the segment in which `offset` lies, and where that segment starts.
+    /// In segment 0: the number of the segment that contains `offset`, and the offset at which that segment
+    /// starts.
     pub fn find(&self, offset: u64) -> (u32, u64) {
         let n = self.starts.partition_point(|start| *start <= offset);
         let start = n.checked_sub(1).map_or(0, |before| self.starts[before]);

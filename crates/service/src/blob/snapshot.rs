@@ -59,13 +59,13 @@ impl Core {
             if ticks <= head.marks.snapshots.last {
                 return Err(lazuli_engine::Error::Conflict.into());
             }
-            // With versions, a snapshot is a write: the present state becomes a version.
+            // With versioning, a snapshot counts as a write: the current state becomes a version.
             if let Some(shelf) = &shelf {
                 shelf.keep(&mut head, version)?;
                 let id = shelf.version(version);
                 head.blob.iter_mut().for_each(|blob| blob.version = id);
             }
-            // Writes from now on must not show in the snapshot.
+            // Writes from now on must not affect the snapshot.
             if let Some(blob) = &mut head.blob {
                 copy.content = blob.content.preserve();
             }

@@ -8,13 +8,13 @@ use lazuli_engine::content::Piece;
 use super::core::At;
 
 const MIB: usize = 1024 * 1024;
-/// Memory for blobs that wait; beyond it a scan of everything is due. Some 60,000 blobs with short names.
+/// Memory for waiting blobs, enough for some 60,000 with short names; beyond it a full scan is due.
 const BLOBS_BYTES_MAX: usize = 24 * MIB;
 /// Memory for blobs with something that expires; beyond it a scan is due.
 const DUE_BYTES_MAX: usize = 16 * MIB;
 /// Memory for pending copies of each of the two kinds; beyond it a scan is due.
 const COPIES_BYTES_MAX: usize = 4 * MIB;
-/// Memory for pieces that may or may not be named. Beyond it they stay until the next start.
+/// Memory for pieces that may not be referenced. Beyond it they stay until the next start.
 const DOUBTS_BYTES_MAX: usize = 8 * MIB;
 /// Memory for tags that may be out of date.
 const TAGS_BYTES_MAX: usize = 8 * MIB;
@@ -25,18 +25,19 @@ const ENTRY_BYTES: usize = 320;
 pub const TODO_BYTES_MAX: usize =
     BLOBS_BYTES_MAX + DUE_BYTES_MAX + 2 * COPIES_BYTES_MAX + DOUBTS_BYTES_MAX + TAGS_BYTES_MAX;
 
-/// Pieces of an upload that did not succeed.
+/// Pieces of a failed upload.
 #[derive(Clone, Debug)]
 pub struct Doubt {
     /// The blob that they were for.
     pub at: At,
     /// The pieces.
     pub pieces: Vec<Piece>,
-    /// When they were found, in ticks; 0 if it is certain that no commit that names them is in progress.
+    /// The time at which they were found, in ticks; 0 if it is certain that no commit that refers to them is in
+    /// progress.
     pub since: u64,
 }
 
-/// A tag that a blob may no longer have, while the index still has it.
+/// A tag that is in the index although the blob may no longer have it.
 #[derive(Clone, Debug)]
 pub struct StaleTag {
     /// The blob.
@@ -45,7 +46,7 @@ pub struct StaleTag {
     pub name: Box<str>,
     /// The value of the tag.
     pub value: Box<str>,
-    /// When this was found, in ticks.
+    /// The time at which this was found, in ticks.
     pub since: u64,
 }
 
@@ -58,7 +59,7 @@ pub struct Todo(Mutex<List>);
 struct Room(usize);
 
 impl Room {
-    /// Takes a part, if the list stays within its bound.
+    /// Claims a part, if the list stays within its bound.
     fn take(&mut self, bytes: usize, max: usize) -> bool {
         let is_free = self.0 + bytes <= max;
         if is_free {
@@ -72,7 +73,7 @@ impl Room {
     }
 }
 
-/// The memory of a blob in a list.
+/// The memory that a blob takes in a list.
 fn cost(at: &At) -> usize {
     let origin = at.origin.as_ref().map_or(0, |origin| origin.home.len() + origin.container.len());
     ENTRY_BYTES + at.name.len() + origin
@@ -96,7 +97,7 @@ struct List {
     copies: Copies,
     /// Copies from other servers.
     remote_copies: Copies,
-    /// In the order of time.
+    /// Ordered by time.
     tags: VecDeque<StaleTag>,
     tags_room: Room,
     /// Blobs with something that expires, by time and a number.
@@ -123,7 +124,7 @@ impl List {
 }
 
 impl Todo {
-    /// A blob may have content, snapshots or blocks that are no longer in use.
+    /// Records that a blob may have content, snapshots or blocks that are no longer in use.
     pub fn blob(&self, at: &At) {
         let mut list = self.lock();
         if list.known.contains(at) {
@@ -137,7 +138,7 @@ impl Todo {
         list.blobs.push_back(at.clone());
     }
 
-    /// Something of a blob expires at that time.
+    /// Records that something of a blob expires at that time.
     pub fn due(&self, at: &At, ticks: u64) {
         if !self.remind(at, ticks) {
             self.overflow();
@@ -194,12 +195,12 @@ impl Todo {
         !list.blobs.is_empty() || !list.doubts.is_empty() || !list.due.is_empty()
     }
 
-    /// Number of blobs that wait.
+    /// Number of waiting blobs.
     pub fn len(&self) -> usize {
         self.lock().blobs.len()
     }
 
-    /// Notes pieces that may be named by no row.
+    /// Records pieces that may not be referenced by any row.
     pub fn doubt(&self, doubt: Doubt) {
         let mut list = self.lock();
         if list.doubts_room.take(cost_of_doubt(&doubt), DOUBTS_BYTES_MAX) {
@@ -207,7 +208,7 @@ impl Todo {
         }
     }
 
-    /// Takes pieces that are certainly unnamed, or were noted before `before`.
+    /// Takes pieces that are certainly unreferenced, or were recorded before `before`.
     pub fn ripe_doubts(&self, before: u64) -> Vec<Doubt> {
         let mut list = self.lock();
         let doubts = std::mem::take(&mut list.doubts);
@@ -217,7 +218,8 @@ impl Todo {
         ripe
     }
 
-    /// A blob may no longer have these tags. Beyond the bound they stay in the index until a search comes across them.
+    /// Records that a blob may no longer have these tags. Beyond the bound they stay in the index until a
+    /// search finds them.
     pub fn tags(&self, at: &At, pairs: Vec<(Box<str>, Box<str>)>, since: u64) {
         let mut list = self.lock();
         for (name, value) in pairs {
@@ -237,7 +239,7 @@ impl Todo {
         ripe
     }
 
-    /// A copy to this blob is pending.
+    /// Records that a copy to this blob is pending.
     pub fn copy(&self, at: At, is_remote: bool) {
         let mut list = self.lock();
         let copies = list.copies(is_remote);
@@ -257,12 +259,12 @@ impl Todo {
         Some(at)
     }
 
-    /// Something was forgotten: a scan is needed.
+    /// Records that entries were dropped, so that a full scan is needed.
     pub fn overflow(&self) {
         self.lock().overflowed = true;
     }
 
-    /// Was something forgotten? Resets the flag.
+    /// Were entries dropped? Resets the flag.
     pub fn take_overflow(&self) -> bool {
         std::mem::take(&mut self.lock().overflowed)
     }
@@ -291,7 +293,7 @@ mod tests {
         [blobs, due, copies, remote, list.doubts_room.0, list.tags_room.0]
     }
 
-    /// The list counted blobs, so long names could make it take half a gigabyte.
+    /// The list counted blobs, so that with long names it could take half a gigabyte.
     #[test]
     fn the_list_is_bounded_by_bytes_and_gives_them_back() {
         let todo = Todo::default();

@@ -1,7 +1,7 @@
 //! Takes a body into storage: small ones into memory for a row, large ones into the content store.
 //!
-//! What must stay true: memory is bounded whatever the length of the body, content is durable before a row names it,
-//! and content that no row names in the end is handed to the sweep.
+//! What must stay true: memory is bounded regardless of the length of the body, content is durable before a row
+//! refers to it, and content that no row refers to in the end is passed to the sweep.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,7 +25,7 @@ use crate::{Error, Result};
 /// The head contains a copy of the only segment if it has at most this many pieces.
 const DIRECT_PIECES_MAX: usize = 4;
 
-/// A body that was received.
+/// A received body.
 pub struct Received {
     /// Where it is.
     pub body: UploadedContent,
@@ -35,7 +35,7 @@ pub struct Received {
     pub digested: Digested,
 }
 
-/// Content that is durable, or small, and that no row names yet.
+/// Content that is durable, or small, and that no row refers to yet.
 pub enum UploadedContent {
     /// Small: the bytes.
     Inline(Bytes),
@@ -43,12 +43,12 @@ pub enum UploadedContent {
     Pieces(Loose),
 }
 
-/// Pieces that no row names yet. Dropping them hands them to the sweep.
+/// Pieces that no row refers to yet. Dropping them passes them to the sweep.
 pub struct Loose {
     at: At,
     pieces: Vec<Piece>,
     todo: Arc<Todo>,
-    /// Ticks since which a commit that names them may be in progress; 0 before there is one.
+    /// The time since which a commit that refers to them may be in progress, in ticks; 0 before there is one.
     since: u64,
 }
 
@@ -58,12 +58,12 @@ impl Loose {
         &self.pieces
     }
 
-    /// A commit that names them is about to be sent.
+    /// Reports that a commit that refers to them is about to be sent.
     pub fn committing(&mut self, now: u64) {
         self.since = now.max(1);
     }
 
-    /// The commit was rejected: nothing names them.
+    /// Reports that the commit was rejected: nothing refers to them.
     pub fn rejected(&mut self) {
         self.since = 0;
     }
@@ -99,7 +99,7 @@ impl UploadedContent {
         }
     }
 
-    /// Handles the outcome of the commit that names it.
+    /// Handles the outcome of the commit that refers to it.
     pub fn settle<T>(self, outcome: &Result<T>) {
         if let UploadedContent::Pieces(mut loose) = self {
             match outcome {
@@ -118,7 +118,7 @@ pub struct Installed {
     pub stored: Stored,
     /// The rows that hold it.
     pub writes: Vec<Write>,
-    /// Keeps the sweep away until the head names it.
+    /// Prevents the sweep from releasing the content until the head refers to it.
     pub pin: Option<Pin>,
 }
 
@@ -174,7 +174,7 @@ impl Core {
         Loose { at: at.clone(), pieces, todo: self.todo.clone(), since: 0 }
     }
 
-    /// The rows of content that was written as a whole.
+    /// The rows of content that was not committed from blocks.
     pub fn install(&self, at: &At, draft: &UploadedContent) -> Installed {
         match draft {
             UploadedContent::Inline(bytes) => Installed {
@@ -200,13 +200,13 @@ impl Core {
     }
 }
 
-/// The reference of a head to a generation.
+/// The reference from a head to a generation.
 pub fn named(generation: Generation, segments: u32, blocks: u32, first: Segment) -> Named {
     let is_small = segments == 1 && first.entries.len() <= 1 && first.pieces().count() <= DIRECT_PIECES_MAX;
     Named { generation, segments, blocks, direct: is_small.then_some(first) }
 }
 
-/// The whole of a small body. A body that arrives in one piece is not copied.
+/// Reads a small body completely. A body that arrives in one piece is not copied.
 pub async fn collect(source: &mut dyn Source, length: u64) -> Result<Bytes> {
     let mut first = Bytes::new();
     let mut joined = BytesMut::new();

@@ -1,7 +1,7 @@
 //! The cached records of containers.
 //!
-//! A record is cached only if no change overlapped its look-up: a change is visible in the engine before its author
-//! removes the replaced record from the cache.
+//! A record is cached only if no change overlapped its look-up: a change is visible in the engine before the
+//! replaced record is removed from the cache.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl Cache {
         self.clear();
     }
 
-    /// A change of the container begins.
+    /// Marks the start of a change of the container.
     pub fn unsettle(&mut self, name: Name<'_>) {
         *self.unsettled.entry(key(name)).or_default() += 1;
         self.forget(name);
@@ -95,7 +95,7 @@ impl Cache {
     }
 }
 
-/// The memory of a record in the cache.
+/// The memory that a record takes in the cache.
 fn cost(name: Name<'_>, live: &Live) -> usize {
     let record = &live.record;
     let policies: usize = record.policies.iter().map(|policy| policy.id.len() + POLICY_BYTES).sum();
@@ -126,7 +126,7 @@ mod tests {
         Arc::new(Live { record, version: Version(1), slot: Slot::OTHER })
     }
 
-    /// The cache counted containers, so containers with large metadata could take a gigabyte.
+    /// The cache counted containers, so that containers with large metadata could take a gigabyte.
     #[test]
     fn cached_containers_with_large_metadata_stay_within_the_bound() {
         let mut cache = Cache::default();

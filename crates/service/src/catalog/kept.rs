@@ -23,7 +23,7 @@ pub enum Restored {
 }
 
 impl Catalog {
-    /// Deletes a container if `check` permits it, so that it can be restored until that time. `false` if there is none.
+    /// Deletes a container if `check` permits it. It can be restored until that time. `false` if there is none.
     pub async fn delete_kept(
         &self,
         name: Name<'_>,
@@ -44,7 +44,7 @@ impl Catalog {
                 Write { row: row.into(), condition: Condition::Any, change: Change::Put(kept.encode()) },
             ];
             let applied = self.apply(name, writes).await;
-            // The sweep must know when it expires.
+            // The sweep must know the time at which it expires.
             self.dropped.announce();
             if let Applied::Done { .. } = applied? {
                 return Ok(true);
@@ -79,7 +79,8 @@ impl Catalog {
         }
     }
 
-    /// The deleted containers of an account from one name up to another that can be restored, at most `rows_max`.
+    /// The deleted containers of an account that can be restored, from one name up to another, at most
+    /// `rows_max`.
     pub async fn list_kept(
         &self,
         service: Service,
@@ -106,7 +107,7 @@ impl Catalog {
     }
 }
 
-/// The commit that ends the time in which a container can be restored.
+/// The commit after which a container can no longer be restored.
 pub fn expire(row: &Row, kept: KeptRecord, now: u64) -> Vec<Write> {
     let ContainerRecord { id, more, .. } = kept.record;
     let dropped = DroppedRecord { id, more, at: now };

@@ -29,7 +29,7 @@ use cache::Cache;
 
 pub use kept::{Restored, expire};
 
-/// Bytes of catalog records in one page of a listing.
+/// Maximum bytes of catalog records in one page of a listing.
 const PAGE_BYTES_MAX: usize = 1024 * 1024;
 
 /// The containers of all accounts and services.
@@ -69,9 +69,9 @@ pub struct Live {
 pub struct NewContainer {
     /// Its name as the client spells it.
     pub name: String,
-    /// Engine tables that it needs, at least one.
+    /// Number of engine tables that it needs, at least one.
     pub tables: usize,
-    /// Everything that its service keeps about it.
+    /// Everything that its service stores about it.
     pub data: Bytes,
 }
 
@@ -80,16 +80,16 @@ pub struct NewContainer {
 pub enum Created {
     /// The container was created with this record.
     Done(ContainerRecord),
-    /// There is one of that name.
+    /// A container of that name exists.
     Exists,
-    /// One of that name was deleted so recently that the name is blocked.
+    /// A container of that name was deleted so recently that the name is blocked.
     Blocked,
 }
 
 /// A change of a container's record.
 #[derive(Clone, Debug)]
 pub struct Edit<T> {
-    /// The record from now on.
+    /// The new record.
     pub record: ContainerRecord,
     /// Engine tables that it no longer uses. Their rows are erased in the background.
     pub dropped: Vec<TableId>,
@@ -111,19 +111,20 @@ impl Catalog {
         Self { engine, usage, clock, name_hold, cache: RwLock::default(), dropped: Dropped::default() }
     }
 
-    /// Where deletions are announced to the sweep.
+    /// The channel through which deletions are announced to the sweep.
     pub fn dropped(&self) -> Dropped {
         self.dropped.clone()
     }
 
-    /// Another process has changed something: cached records may be outdated, and containers may have been deleted.
+    /// Drops cached data after another process has changed something: records may be outdated, and containers
+    /// may have been deleted.
     pub fn forget_all(&self) {
         self.locked().forget_all();
         self.dropped.announce();
     }
 
-    /// A container, perhaps from the cache. Exact as of the time of the call within one process; see
-    /// [`crate::Service::freshen`] for several.
+    /// A container, possibly from the cache. Within one process, the result is current; see
+    /// [`crate::Service::freshen`] for several processes.
     pub async fn find(&self, name: Name<'_>) -> Result<Option<Arc<Live>>> {
         let changes = {
             let cache = self.cache.read().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -141,7 +142,7 @@ impl Catalog {
         Ok(Some(live))
     }
 
-    /// A container as the engine has it now.
+    /// A container as it is in the engine now.
     pub async fn read(&self, name: Name<'_>) -> Result<Option<Live>> {
         let partition = keyspace::containers(name.service, name.home);
         let found = self.engine.get(TableId::SYSTEM, &partition, &[&keyspace::live(name.folded)]).await?;
@@ -163,7 +164,7 @@ impl Catalog {
         if self.is_blocked(&partition, name.folded).await? {
             return Ok(Created::Blocked);
         }
-        // A new id costs a commit, and clients often create what exists.
+        // A new id costs a commit, and clients often create containers that exist.
         let live = keyspace::live(name.folded);
         if self.engine.get(TableId::SYSTEM, &partition, &[&live]).await?.iter().any(Option::is_some) {
             return Ok(Created::Exists);
@@ -189,8 +190,8 @@ impl Catalog {
         }
     }
 
-    /// Changes the record of a container. The last of several concurrent changes wins. `change` may be called again
-    /// when another change was faster; its error ends the attempt. `None` if there is no such container.
+    /// Changes the record of a container. The last of several concurrent changes wins. `change` may be called
+    /// again after a conflict; its error ends the attempt. `None` if there is no such container.
     pub async fn edit<T>(
         &self,
         name: Name<'_>,
@@ -217,7 +218,8 @@ impl Catalog {
         Err(lazuli_engine::Error::Conflict.into())
     }
 
-    /// Deletes a container if `check` permits it: one small commit, whatever it holds. `false` if there is none.
+    /// Deletes a container if `check` permits it: one small commit, regardless of its contents. `false` if
+    /// there is none.
     pub async fn delete(&self, name: Name<'_>, mut check: impl FnMut(&Live) -> Result<()>) -> Result<bool> {
         for _ in 0..ATTEMPTS_MAX {
             let Some(live) = self.read(name).await? else { return Ok(false) };
@@ -236,8 +238,8 @@ impl Catalog {
                     return Ok(true);
                 }
                 Applied::Rejected { reason: Reason::Missing, .. } => return Ok(false),
-                // Changed in between, or deleted and created again: the request refers to the container that exists
-                // now.
+                // Changed in the meantime, or deleted and created again: the request applies to the current
+                // container.
                 Applied::Rejected { .. } => {}
             }
         }

@@ -1,8 +1,8 @@
-//! Messages of one queue that are deleted at the same time share a commit: see [`super::line`].
+//! Concurrent deletions of messages of one queue share a commit: see [`super::line`].
 //!
-//! What must stay true: each delete succeeds or fails by its own receipt. A commit of several fails as a whole if one of
-//! the receipts is not valid; then each of them gets a commit of its own, and all of these run at the same time. So a
-//! client with wrong receipts does not make the others wait for one commit after the other.
+//! What must stay true: each deletion succeeds or fails by its own receipt. A commit of several fails as a
+//! whole if one of the receipts is invalid; then each gets a separate commit, and these run concurrently. So a
+//! client with wrong receipts does not make the others wait for a series of commits.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct MessageDeletion {
 }
 
 impl MessageDeletion {
-    /// The message that a client names, in the state that its receipt is for.
+    /// The message of a request, in the state that its receipt was issued for.
     pub fn of(target: &MessageTarget) -> Self {
         let receipt = &target.receipt;
         Self {
@@ -37,12 +37,12 @@ impl MessageDeletion {
     }
 }
 
-/// The outcome of a commit of one or several.
+/// The outcome of a commit of one or more deletions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JointDeletion {
     /// The messages are gone.
     Done,
-    /// Nothing was changed, because one of the receipts is not valid.
+    /// Nothing was changed, because one of the receipts is invalid.
     Undecided,
 }
 
@@ -79,7 +79,7 @@ impl JointCommit for Deleter {
 }
 
 impl QueueState {
-    /// Deletes one message in a commit of its own.
+    /// Deletes one message in a separate commit.
     pub async fn delete(&self, engine: &dyn Engine, queue: TableId, deletion: MessageDeletion) -> Result<()> {
         match self.remove(engine, queue, &[deletion]).await? {
             Applied::Done { .. } => Ok(()),
@@ -87,7 +87,8 @@ impl QueueState {
         }
     }
 
-    /// One commit that removes all of these messages, or none if one of them is not in the state that its receipt is for.
+    /// One commit that removes all of these messages, or none if one of them is not in the state that its
+    /// receipt was issued for.
     async fn remove(
         &self,
         engine: &dyn Engine,
@@ -113,7 +114,7 @@ impl QueueState {
     }
 }
 
-/// The error of a delete that was alone in its commit.
+/// The error of a deletion that was alone in its commit.
 fn rejection(applied: &Applied) -> crate::Error {
     match applied {
         Applied::Rejected { reason: Reason::Missing | Reason::Rejected(_), .. } => {

@@ -1,8 +1,8 @@
 //! Background work on queues: removes expired messages, and finishes moves that were interrupted.
 //!
-//! Expired messages are never returned. They are removed to reclaim their space, to correct the number of messages, and
-//! so that readers need not pass over them. Queues in which readers have found expired messages come first; the others
-//! are visited in turn.
+//! Expired messages are never returned. They are removed to reclaim their space, to correct the number of
+//! messages, and so that readers need not skip them. Queues in which readers have found expired messages come
+//! first; the others are visited in turn.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use super::update::count;
 use crate::catalog::Catalog;
 use crate::{Options, Result, keyspace};
 
-/// Expired messages removed in one commit.
+/// Maximum expired messages removed in one commit.
 const REMOVE_ROWS_MAX: usize = 500;
-/// Bytes of expired messages removed in one commit.
+/// Maximum bytes of expired messages removed in one commit.
 const REMOVE_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum messages per scan.
 const SCAN_ROWS_MAX: usize = 10_000;
 /// Maximum scans in one round.
 const SCANS_MAX: usize = 64;
-/// Queues of the catalog read together.
+/// Number of queues of the catalog read together.
 const QUEUES_MAX: usize = 256;
 /// Time between two visits of all queues.
 const VISIT_EVERY: Duration = Duration::from_secs(600);
 
-/// The background work on queues.
+/// The background task for queues.
 pub struct Keeper {
     pub(super) engine: Arc<dyn Engine>,
     pub(super) catalog: Arc<Catalog>,
@@ -39,7 +39,7 @@ pub struct Keeper {
     options: Options,
     /// Queues to be visited, each with the row to continue at.
     pending: VecDeque<(TableId, String)>,
-    /// Where the visit of all queues continues in the catalog, while there is one.
+    /// The position in the catalog at which the visit of all queues continues, while there is one.
     visit: Option<lazuli_engine::KeyRange>,
     visited: Option<Duration>,
 }
@@ -121,7 +121,7 @@ impl Keeper {
             let sequences = page.rows.iter().map(|row| Ok(parse_key(&row.row).ok_or_else(corrupt)?.1));
             let counts = counts(sequences.collect::<Result<Vec<_>>>()?, -1);
             let writes = page.rows.iter().map(remove).chain(counts).collect();
-            // If it is rejected, another front end removes the same messages.
+            // If the commit is rejected, another front end is removing the same messages.
             self.engine.apply(queue, PARTITION, writes).await?;
         }
         Ok(page.next.map(|place| place.row))

@@ -1,8 +1,8 @@
 //! Messages: put, get, peek, update, delete.
 //!
-//! Every change is one commit. Each row that it replaces is named with its version, and no row that it puts may exist.
-//! So a message has one holder at a time, and none replaces another: of two clients that take a message, or that use its
-//! receipt, one commit is rejected.
+//! Every change is one commit. Its conditions are the version of each row that it replaces, and the absence of
+//! each row that it inserts. So a message has one holder at a time, and no message replaces another: if two
+//! clients take a message, or use its receipt, one commit is rejected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,7 +74,8 @@ impl Services {
             self.queues.tickets.observe(version);
             let (now, _placing) = window.place(delay, next);
             let (writes, dequeued) = self.dequeue(&taken.rows, now + delay)?;
-            // Otherwise a client with a receipt, or another front end, was faster: read again.
+            // Otherwise another client with a receipt, or another front end, has changed the messages: read
+            // again.
             if self.apply_messages(table, now, writes).await? {
                 taken.settled = true;
                 let count = dequeued.len() as u64;
@@ -95,12 +96,12 @@ impl Services {
         }
     }
 
-    /// The writes that hide messages until a time, and the messages as their new holder sees them.
+    /// The writes that hide messages until a time, and the messages as returned to their new holder.
     fn dequeue(&self, rows: &[Row], next_visible: u64) -> Result<(Vec<Write>, Vec<Dequeued>)> {
         let mut writes = Vec::with_capacity(2 * rows.len());
         let mut dequeued = Vec::with_capacity(rows.len());
-        // One tick apart: they keep their order, and two messages from different front ends with the same sequence
-        // number get different keys.
+        // The times are one tick apart, so that the messages keep their order, and two messages from different
+        // front ends with the same sequence number get different keys.
         for (row, next_visible) in rows.iter().zip(next_visible..) {
             let (_, sequence) = parse_key(&row.row).ok_or_else(corrupt)?;
             let mut record = MessageRecord::decode(&row.value)?;
@@ -146,7 +147,7 @@ impl Services {
         Ok(Outcome::Peeked(messages.collect::<lazuli_engine::Result<_>>()?))
     }
 
-    /// The first messages, if they are known and still as they were read: then nothing needs to be searched.
+    /// The first messages, if they are known and unchanged since they were read, so that no search is needed.
     async fn peek_known(&self, queue: TableId, window: &Window, count: u32) -> Result<Option<Vec<Message>>> {
         let now = self.queues.tickets.now();
         let Some(known) = window.first_known(self.reading(queue), count as usize, now) else {
@@ -161,7 +162,7 @@ impl Services {
         Ok(Some(messages.collect::<lazuli_engine::Result<_>>()?))
     }
 
-    /// The receipt names the row, so nothing needs to be searched.
+    /// The receipt contains the row key, so no search is needed.
     pub(super) async fn update_message(
         &self,
         home: &str,
@@ -197,7 +198,7 @@ impl Services {
         Err(lazuli_engine::Error::Conflict.into())
     }
 
-    /// QU-03: only the receipt of the present state is accepted.
+    /// QU-03: only the receipt of the current state is accepted.
     pub(super) async fn delete_message(&self, home: &str, target: &MessageTarget) -> Result<Outcome> {
         let live = self.find_queue(home, &target.queue).await?;
         let queue = live.record.id;
@@ -216,8 +217,8 @@ impl Services {
         Ok(Outcome::MessageDeleted)
     }
 
-    /// Applies changes that were made at a time of the queue; `false` if another change was faster and nothing was
-    /// changed.
+    /// Applies changes that were prepared at a time of the queue; `false` if a concurrent change won and
+    /// nothing was changed.
     pub(super) async fn apply_messages(&self, table: TableId, now: u64, writes: Vec<Write>) -> Result<bool> {
         let applied = self.queues.apply(&*self.engine, table, now, writes).await?;
         Ok(matches!(applied, Applied::Done { .. }))
@@ -229,13 +230,13 @@ fn ticks(seconds: u32) -> u64 {
     u64::from(seconds) * TICKS_PER_SECOND
 }
 
-/// Puts a message where there is none.
+/// Inserts a message, on condition that its row does not exist.
 pub fn put(next_visible: u64, sequence: u64, record: &MessageRecord) -> Write {
     let row = message_key(next_visible, sequence).into();
     Write { row, condition: Condition::Absent, change: Change::Put(record.encode()) }
 }
 
-/// Removes a row as it was read.
+/// Removes a row, on condition that it has not changed since it was read.
 pub fn remove(row: &Row) -> Write {
     Write { row: row.row.clone(), condition: Condition::Version(row.version), change: Change::Delete }
 }

@@ -33,7 +33,7 @@ use crate::access::{Authorized, DetachedOperation};
 use crate::catalog::{Live, Name};
 use crate::{Grant, Options, Result, Services};
 
-/// How often the time of the other front ends is read.
+/// Interval for reading the time of other front ends.
 const LEARN_EVERY: Duration = Duration::from_secs(1);
 
 /// The state that the Queue service keeps in memory.
@@ -42,7 +42,8 @@ pub struct QueueState {
     pub windows: Windows,
     /// Times, numbers and secrets for messages.
     pub tickets: Tickets,
-    /// When the time of the engine was last read: nanoseconds plus one, or 0 before the first time.
+    /// The moment at which the time of the engine was last read: nanoseconds plus one, or 0 before the first
+    /// time.
     learnt: AtomicU64,
 }
 
@@ -60,7 +61,7 @@ impl QueueState {
         if is_known {
             return Ok(());
         }
-        // An empty commit has a version, too: it is greater than that of every earlier one.
+        // Even an empty commit has a version, which is greater than all earlier ones.
         if let Applied::Done { version, .. } = engine.apply(TableId::SYSTEM, "", Vec::new()).await? {
             self.tickets.observe(version);
         }
@@ -81,8 +82,8 @@ impl QueueState {
         self.front(engine, queue).await
     }
 
-    /// The front of a queue for a read, which continues when the engine takes no writes: on a full disk, for example. If the
-    /// clock was set back too, messages appear later.
+    /// The front of a queue for a read. Reads work even if the engine accepts no writes, for example on a full
+    /// disk. If the clock was also set back, messages appear later.
     async fn window_to_read(
         &self,
         engine: &dyn Engine,
@@ -107,7 +108,7 @@ impl QueueState {
         Ok(window)
     }
 
-    /// Applies changes that were made at a time of the queue.
+    /// Applies changes that were prepared at a time of the queue.
     async fn apply(
         &self,
         engine: &dyn Engine,
@@ -116,7 +117,7 @@ impl QueueState {
         mut writes: Vec<Write>,
     ) -> Result<Applied> {
         if self.tickets.is_ahead(now) {
-            // A restart would find an earlier time, and the message would be hidden for longer.
+            // After a restart the time would be earlier, and the message would stay hidden for longer.
             writes.push(raise(now));
         }
         let applied = engine.apply(queue, PARTITION, writes).await?;

@@ -1,7 +1,7 @@
-//! Messages that are put into one queue at the same time share a commit: see [`super::line`].
+//! Messages that are put into one queue concurrently share a commit: see [`super::line`].
 //!
-//! What must stay true: each message has a time of its own, taken when its commit is prepared, so acknowledged messages
-//! keep their order.
+//! What must stay true: each message has a unique time, taken when its commit is prepared, so acknowledged
+//! messages keep their order.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{ATTEMPTS_MAX, Result};
 
 /// A message to put.
 pub struct NewMessage {
-    /// Its text. Everything else is filled in when its commit is prepared.
+    /// Its text. The other fields are set when its commit is prepared.
     pub record: MessageRecord,
     /// Ticks until it becomes visible.
     pub delay: u64,
@@ -51,7 +51,7 @@ impl JointCommit for Putter {
         let tickets = &self.queues.tickets;
         let added = i64::try_from(messages.len()).unwrap_or(i64::MAX);
         for _ in 0..ATTEMPTS_MAX {
-            // With room for the counter and the time of the queue.
+            // Includes room for the counter and the time of the queue.
             let mut writes = Vec::with_capacity(messages.len() + 2);
             let mut placed = Vec::with_capacity(messages.len());
             let mut enqueued = Vec::with_capacity(messages.len());

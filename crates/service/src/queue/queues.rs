@@ -16,7 +16,7 @@ use crate::{ATTEMPTS_MAX, Result, Services, keyspace};
 const AFTER_NAMES: char = '\u{7f}';
 
 impl Services {
-    /// A queue that exists with the same metadata is no error.
+    /// Creating a queue that exists with the same metadata is no error.
     pub(super) async fn create_queue(
         &self,
         home: &str,
@@ -43,7 +43,7 @@ impl Services {
         Err(lazuli_engine::Error::Conflict.into())
     }
 
-    /// One small commit, whatever the number of messages.
+    /// One small commit, regardless of the number of messages.
     pub(super) async fn delete_queue(&self, home: &str, queue: &QueueName) -> Result<Outcome> {
         match self.catalog.delete(name(home, queue), |_| Ok(())).await? {
             true => Ok(Outcome::QueueDeleted),
@@ -65,7 +65,7 @@ impl Services {
         Ok(Outcome::Queues { queues: listed.collect::<Result<_>>()?, next: listing.next })
     }
 
-    /// The number of messages is the sum of a few rows, however many messages there are.
+    /// The number of messages is the sum of a few rows, regardless of its size.
     pub(super) async fn get_queue_metadata(&self, home: &str, queue: &QueueName) -> Result<Outcome> {
         let live = self.find_queue(home, queue).await?;
         let keys: Vec<String> = (0..COUNTERS).map(counter_key).collect();
@@ -115,8 +115,8 @@ impl Services {
         Ok(version)
     }
 
-    /// All messages go at once: the queue continues on an empty engine table. A message that is being put meanwhile may
-    /// be among those that go.
+    /// Removes all messages at once: the queue continues on an empty engine table. A message that is being put
+    /// at the same time may be removed, too.
     pub(super) async fn clear_messages(&self, home: &str, queue: &QueueName) -> Result<Outcome> {
         self.find_queue(home, queue).await?;
         let id = self.engine.fresh_table().await?;

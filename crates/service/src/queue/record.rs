@@ -22,13 +22,13 @@ use super::transfer::{self, Transfer};
 
 /// The partition of all rows of a queue.
 pub const PARTITION: &str = "m";
-/// Rows that share the number of messages, so that front ends do not wait for each other.
+/// Number of rows that share the number of messages, so that front ends do not wait for each other.
 pub const COUNTERS: u64 = 16;
 
 /// The row of the latest time of the queue.
 pub const TIME: &str = "t";
 
-/// Digits of a number in a key: those of the largest one.
+/// Digits of a number in a key: enough for the largest number.
 const DIGITS: usize = 20;
 const MESSAGE_KEY_BYTES: usize = 2 + DIGITS + 1 + DIGITS;
 
@@ -67,14 +67,14 @@ pub fn counter_key(shard: u64) -> String {
     format!("c/{:02}", shard % COUNTERS)
 }
 
-/// All messages from a row on, visible or not.
+/// All messages from a row onwards, visible or not.
 pub fn all(from: &str) -> KeyRange {
     let place = |row: String| KeyPosition { partition: PARTITION.into(), row };
     let start = if from.is_empty() { "v/".to_owned() } else { from.to_owned() };
     KeyRange { start: Bound::Included(place(start)), end: Bound::Excluded(place("v0".to_owned())) }
 }
 
-/// The messages from a row on that are visible at a time.
+/// The messages from a row onwards that are visible at a time.
 pub fn visible(from: &str, now: u64) -> KeyRange {
     let place = |row: String| KeyPosition { partition: PARTITION.into(), row };
     let start = if from.is_empty() { "v/".to_owned() } else { from.to_owned() };
@@ -84,13 +84,13 @@ pub fn visible(from: &str, now: u64) -> KeyRange {
 /// A message as it is stored. Its key has the time of next visibility and the sequence number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageRecord {
-    /// When it disappears, in ticks; the largest number means never.
+    /// The time at which it expires, in ticks; the largest number means never.
     pub expires: u64,
-    /// When it was put, in ticks.
+    /// The time at which it was put, in ticks.
     pub inserted: u64,
     /// Its id.
     pub id: Guid,
-    /// How often Get Messages has returned it.
+    /// Number of times that Get Messages has returned it.
     pub dequeue_count: u32,
     /// The secret part of its receipt.
     pub nonce: u64,
@@ -124,7 +124,7 @@ impl MessageRecord {
         Ok(Self { expires, inserted, id, dequeue_count, nonce, text })
     }
 
-    /// When the message in these bytes disappears, without reading the rest.
+    /// The expiry time of the message in these bytes, without reading the rest.
     pub fn expiry_of(bytes: &[u8]) -> Result<u64> {
         let expires = bytes.get(1..9).filter(|_| bytes[0] == FORMAT).ok_or_else(corrupt)?;
         expires.try_into().map(u64::from_le_bytes).map_err(|_| corrupt())
@@ -158,7 +158,7 @@ pub struct MessageHead {
 }
 
 impl MessageHead {
-    /// The head of a record. Its text is not read.
+    /// Reads the head of a record, but not its text.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let head = bytes.first_chunk::<HEAD_BYTES>().filter(|head| head[0] == FORMAT).ok_or_else(corrupt)?;
         let number = |at: usize| head[at..at + 8].try_into().map(u64::from_le_bytes).map_err(|_| corrupt());
@@ -172,7 +172,7 @@ impl MessageHead {
     }
 }
 
-/// A time in ticks; times beyond the last one are the last one.
+/// A time in ticks; later times than the maximum become the maximum.
 pub fn time(ticks: u64) -> Result<DateTime> {
     DateTime::from_ticks(ticks.min(DateTime::MAX.ticks())).ok_or_else(corrupt)
 }

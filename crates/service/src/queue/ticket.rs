@@ -1,9 +1,9 @@
 //! Times, sequence numbers and secrets for messages.
 //!
-//! The time of the queues is monotonic, whatever the clock does: it is at least the clock, at least every time that was
-//! seen before plus the time that has passed since, and at least the version of every commit that was seen. So a
-//! visible message stays visible when the clock is set back, also across a restart, and a visibility timeout ends when
-//! that much time has passed.
+//! The time of the queues is monotonic, even if the clock is not. It is the maximum of the clock, of every
+//! earlier time plus the time that has passed since, and of the version of every commit that was seen. So a
+//! visible message stays visible when the clock is set back, even across a restart, and a visibility timeout
+//! ends after the requested time.
 
 use std::hash::Hasher as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -22,7 +22,7 @@ const AHEAD_TICKS_MAX: u64 = TICKS_PER_SECOND;
 pub struct Tickets {
     clock: Clock,
     elapsed: std::sync::Arc<dyn Fn() -> std::time::Duration + Send + Sync>,
-    /// The greatest difference between a time and the time that had passed when it was seen.
+    /// The greatest difference between a queue time and the monotonic clock at that moment.
     offset: AtomicI64,
     last: AtomicU64,
     drawn: AtomicU64,
@@ -45,12 +45,12 @@ impl Tickets {
         }
     }
 
-    /// The time now, in ticks. Never less than a time before.
+    /// The current time, in ticks. Never less than an earlier result.
     pub fn now(&self) -> u64 {
         self.learn(self.clock.ticks()).max(self.last.load(Ordering::Relaxed))
     }
 
-    /// A time in ticks that is greater than every time before. Also usable as a sequence number.
+    /// A time in ticks that is greater than all earlier ones. Also usable as a sequence number.
     pub fn next(&self) -> u64 {
         let now = self.learn(self.clock.ticks());
         let next = |last: u64| Some(now.max(last + 1));
@@ -59,17 +59,17 @@ impl Tickets {
         }
     }
 
-    /// Learns a time that may lie before a restart, or may be that of another process.
+    /// Records a time, which may be from before a restart or from another process.
     pub fn observe(&self, version: Version) {
         self.learn(version.0);
     }
 
-    /// Is this time so far ahead of the clock that a restart would not find it again?
+    /// Is this time so far ahead of the clock that it must be stored to survive a restart?
     pub fn is_ahead(&self, time: u64) -> bool {
         time > self.clock.ticks().saturating_add(AHEAD_TICKS_MAX)
     }
 
-    /// Learns a time; returns the time now.
+    /// Records a time; returns the current time.
     fn learn(&self, time: u64) -> u64 {
         let passed = i64::try_from((self.elapsed)().as_nanos() / NANOS_PER_TICK).unwrap_or(i64::MAX);
         let time = i64::try_from(time).unwrap_or(i64::MAX);

@@ -1,14 +1,15 @@
-//! Moves messages from one queue to another, such that a crash neither loses nor duplicates one.
+//! Moves messages from one queue to another so that a crash neither loses nor duplicates any.
 //!
 //! Two queues are two tables of the engine, and a commit changes one. So messages are moved in three steps:
 //!
-//! 1. In the first queue, one commit replaces some messages by a row `x/<token>` that holds them and names the second.
+//! 1. In the first queue, one commit replaces some messages by a row `x/<token>` that contains them and the id
+//!   of the second queue.
 //! 2. In the second queue, one commit puts the messages and a row `y/<token>`, unless there is such a row.
 //! 3. In the first queue, the row `x/<token>` is deleted.
 //!
 //! Any process that finds a row `x/<token>` can continue at step 2, even if another one is doing so: the row
-//! `y/<token>` makes sure that the messages are put once. It is deleted in the background when `x/<token>` is gone and
-//! no move that was in progress can still be at step 2.
+//! `y/<token>` ensures that the messages are put only once. It is deleted in the background when `x/<token>` no
+//! longer exists and no process can still be at step 2.
 //!
 //! If the second queue was deleted or cleared before step 2, the messages return to the first. If it was deleted or cleared
 //! after step 2, they do not: before the sweep erases a row `y/<token>`, it does step 3.
@@ -32,7 +33,7 @@ use crate::record::{RecordReader, RecordWriter};
 use crate::usage::QueueCounts;
 use crate::{ATTEMPTS_MAX, Result, Services, sweep};
 
-/// A move gives up before step 2 when step 1 was this long ago. It is finished in the background then.
+/// A move gives up before step 2 if step 1 was this long ago. It is then finished in the background.
 const STEP_TIME_MAX: Duration = Duration::from_secs(60);
 const _: () = assert!(STEP_TIME_MAX.as_secs() < sweep::GRACE.as_secs());
 /// Maximum rows of moves read at a time.
@@ -40,7 +41,7 @@ const PAGE_ROWS_MAX: usize = 64;
 /// Maximum traces of finished moves processed in one visit of a queue. The others wait for a later one.
 const TRACES_MAX: usize = 10_000;
 
-/// Messages on their way to another queue.
+/// Messages that are being moved to another queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// The engine table of the other queue.
@@ -95,8 +96,8 @@ struct Steps<'a> {
 }
 
 impl Services {
-    /// Moves up to `max` visible messages from one queue to the back of another, and returns how many were moved. Their
-    /// ids, contents and expiry times stay; they count as never dequeued.
+    /// Moves up to `max` visible messages from one queue to the back of another, and returns how many were
+    /// moved. Their ids, contents and expiry times stay; their dequeue counts start at 0.
     pub(super) async fn move_messages(
         &self,
         home: &str,
@@ -174,7 +175,8 @@ impl Keeper {
         steps.forget_all(queue).await
     }
 
-    /// Ends the moves to a queue that is gone, before its rows are erased. May be called again for the same queue.
+    /// Ends the moves to a queue that no longer exists, before its rows are erased. May be called again for the
+    /// same queue.
     pub(crate) async fn end_moves(&self, queue: TableId) -> Result<()> {
         let steps = Steps { engine: &*self.engine, catalog: &self.catalog, queues: &self.queues };
         steps.end_all(queue).await
@@ -219,13 +221,13 @@ impl Steps<'_> {
         let mut writes =
             vec![Write { row: row.into(), condition: Condition::Exists, change: Change::Delete }];
         writes.extend(counts(transfer.sequences(), -1));
-        // If it is rejected, another process was faster.
+        // If it is rejected, another process has put them.
         self.engine.apply(source, PARTITION, writes).await?;
         Ok(())
     }
 
-    /// Step 3 of all moves that have put messages into a queue that is gone: without the rows `y/<token>`, they would
-    /// seem not to have been put.
+    /// Step 3 of all moves that have put messages into a queue that no longer exists: without the rows
+    /// `y/<token>`, the messages would seem not to have been put.
     async fn end_all(&self, target: TableId) -> Result<()> {
         let mut from = "y/".to_owned();
         loop {
@@ -239,7 +241,7 @@ impl Steps<'_> {
                 }
             }
             match rows.last() {
-                // The least row after it.
+                // The next key after it.
                 Some(last) if rows.len() == PAGE_ROWS_MAX => from = format!("{}\0", last.row),
                 _ => return Ok(()),
             }
@@ -270,14 +272,14 @@ impl Steps<'_> {
             match self.queues.apply(self.engine, transfer.to, first, writes).await? {
                 // If the first write is rejected, another process has put the messages.
                 Applied::Done { .. } | Applied::Rejected { index: 0, .. } => return Ok(()),
-                // A message of another front end has this time and sequence number.
+                // A message of another front end has the same time and sequence number.
                 Applied::Rejected { .. } => {}
             }
         }
         Err(lazuli_engine::Error::Conflict.into())
     }
 
-    /// Returns messages to the queue that they come from.
+    /// Returns messages to their original queue.
     async fn give_back(&self, source: TableId, row: &str, transfer: &Transfer) -> Result<()> {
         let window = self.queues.windows.of(source);
         for _ in 0..ATTEMPTS_MAX {
@@ -335,7 +337,7 @@ fn token(source: TableId, time: u64) -> String {
     format!("{:020}/{time:020}", source.0)
 }
 
-/// The queue that a move comes from.
+/// The queue from which messages are moved.
 pub fn origin(token: &str) -> Option<TableId> {
     let (source, time) = token.split_once('/')?;
     time.parse::<u64>().ok()?;

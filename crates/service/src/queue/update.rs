@@ -37,7 +37,7 @@ impl Update for Raise {
     }
 }
 
-/// Removes a message if the receipt is that of its present state.
+/// Removes a message if the receipt matches its current state.
 #[derive(Clone, Copy)]
 pub struct Removal {
     pub id: Guid,

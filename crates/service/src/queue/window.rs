@@ -1,15 +1,16 @@
-//! The front of each queue in memory: messages that were read and that no client has taken yet.
+//! The front of each queue in memory: messages that were read and are not taken by a client yet.
 //!
-//! Several consumers of one queue would all read its first messages and compete for them. Here one of them reads a few
-//! hundred, and each takes some: a message that was taken is not offered again until its taker has committed or failed.
-//! Reading continues at a cursor, so that messages that were taken, deleted or have expired are not read again and
-//! again.
+//! Several consumers of one queue would all read its first messages and compete for them. Instead, one of them
+//! reads a few hundred, and each takes some: a message that was taken is not offered again until the commit of
+//! its taker has succeeded or failed. Reading continues at a cursor, so that messages that were taken, deleted
+//! or have expired are not read again and again.
 //!
-//! What must stay true: below the cursor there is no message that can be taken, except those in memory. The cursor never
-//! passes a message that is being put: its time, which decides where it is in the queue, and the list of messages that
-//! are being put change under one lock; a reader notes the lowest of them before it reads, and the cursor stops there.
-//! Other front ends may put messages below the cursor, so reading goes back now and then. All this is a hint: every
-//! commit checks the versions of its rows, so a wrong hint costs a retry or a delay, never a message.
+//! What must stay true: below the cursor there is no message that can be taken, except those in memory. The
+//! cursor never passes a message that is being put: its time, which decides where it is in the queue, and the
+//! list of messages that are being put change under one lock; a reader notes the lowest of them before it
+//! reads, and the cursor stops there. Other front ends may put messages below the cursor, so the cursor is
+//! moved back periodically. All this is only a hint: every commit checks the versions of its rows, so a wrong
+//! hint costs a retry or a delay, but never a message.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,21 +26,21 @@ use super::puts::Putter;
 use super::record::{self, MessageRecord, message_key};
 use crate::Result;
 
-/// Queues whose fronts are kept. Beyond it, idle ones are forgotten.
+/// Number of queues whose fronts are kept in memory. Beyond it, idle ones are dropped.
 const QUEUES_MAX: usize = 256;
-/// Messages read at a time.
+/// Number of messages read at a time.
 const WINDOW_ROWS_MAX: usize = 256;
-/// Bytes read at a time.
+/// Maximum bytes read at a time.
 const WINDOW_BYTES_MAX: usize = 128 * 1024;
 /// Upper bound of the memory of all fronts, apart from those that requests in progress hold.
 pub const FRONTS_BYTES_MAX: usize = QUEUES_MAX * (WINDOW_BYTES_MAX + WINDOW_ROWS_MAX * 256);
-/// Maximum rows per scan. Expired messages that are not removed yet are passed over in steps of this size.
+/// Maximum rows per scan. Expired messages that are not removed yet are skipped in steps of this size.
 const SCAN_ROWS_MAX: u64 = 10_000;
-/// Where other processes use the engine, reading goes back this often, ...
+/// If other processes use the engine, the cursor moves back this often, ...
 const BACK_EVERY: Duration = Duration::from_millis(250);
-/// ... by this much: more than the clocks of front ends differ and than a commit takes.
+/// ... by this much: more than the difference between the clocks of front ends, plus the duration of a commit.
 const BACK_TICKS: u64 = 60 * TICKS_PER_SECOND;
-/// How often a queue is read from its start, whatever the cursor says.
+/// Interval for reading a queue from its start, regardless of the cursor.
 const START_EVERY: Duration = Duration::from_secs(300);
 
 /// The fronts of all queues.
@@ -56,7 +57,7 @@ impl Windows {
         all.entry(queue).or_default().clone()
     }
 
-    /// The queues in which readers have met expired messages since the last call.
+    /// The queues in which readers have found expired messages since the last call.
     pub fn with_expired(&self) -> Vec<TableId> {
         let all = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let met = all.iter().filter(|(_, window)| window.expired.swap(0, Ordering::Relaxed) > 0);
@@ -70,37 +71,37 @@ pub struct Window {
     front: Mutex<Front>,
     /// Held by the task that reads more.
     reading: tokio::sync::Mutex<()>,
-    /// Expired messages that readers have passed over.
+    /// Expired messages that readers have skipped.
     expired: AtomicU64,
     /// The time of the queue was read: see [`record::TIME`].
     pub has_time: tokio::sync::OnceCell<()>,
-    /// Messages that wait for the commit that puts them.
+    /// Messages waiting for the commit that puts them.
     pub puts: ChangeLine<Putter>,
-    /// Messages that wait for the commit that deletes them.
+    /// Messages waiting for the commit that deletes them.
     pub deletes: ChangeLine<Deleter>,
 }
 
 #[derive(Default)]
 struct Front {
     rows: VecDeque<Row>,
-    /// Where to continue reading; empty for the start.
+    /// The row at which reading continues; empty for the start.
     cursor: String,
-    /// Messages that were taken and are not committed yet.
+    /// Messages that were taken, and whose commit has not completed yet.
     taken: HashSet<Box<str>>,
-    /// Messages that were taken until after the present reader started: it may still find them as they were before.
+    /// Messages whose taking ended after the current reader started: it may still find their old rows.
     released: HashSet<Box<str>>,
     is_being_read: bool,
     /// Times of messages that are being put, each with their number.
     placing: BTreeMap<u64, usize>,
-    /// When reading last went back, and when it last went back to the start.
+    /// The time when the cursor last moved back, and when it last moved back to the start.
     went_back: Option<(Duration, Duration)>,
-    /// The last commit was rejected: another front end takes the same messages.
+    /// Was the last commit rejected? Then another front end is taking the same messages.
     is_contended: bool,
-    /// Counts how often reading was made to go back, so that a reader does not undo it.
+    /// Counts how often the cursor was moved back, so that a reader does not undo it.
     rewinds: u64,
 }
 
-/// A message on its way into a queue. Dropped when it has arrived or failed.
+/// A message that is being put into a queue. Dropped when that has succeeded or failed.
 pub struct Placing {
     window: Arc<Window>,
     time: u64,
@@ -118,11 +119,11 @@ impl Drop for Placing {
     }
 }
 
-/// Messages that one client is taking. Dropped when that is committed or has failed.
+/// Messages that one client is taking. Dropped when the commit has succeeded or failed.
 pub struct Taken {
     window: Arc<Window>,
     pub rows: Vec<Row>,
-    /// They were committed and need not be read again.
+    /// Marks them as committed: they need not be read again.
     pub settled: bool,
 }
 
@@ -141,7 +142,7 @@ impl Drop for Taken {
     }
 }
 
-/// How to read a queue.
+/// The way to read a queue.
 #[derive(Clone, Copy)]
 pub struct Reading<'a> {
     pub engine: &'a dyn Engine,
@@ -188,10 +189,10 @@ impl Window {
         Ok(taken)
     }
 
-    /// Takes messages that are in memory; `true` if there are as many as are wanted.
+    /// Takes messages that are in memory; `true` if there are as many as requested.
     fn take_known(&self, taken: &mut Taken, reading: Reading<'_>, count: usize, now: u64) -> bool {
         let mut front = self.lock();
-        // Front ends that all took the first messages would reject each other again and again.
+        // Front ends that all took the first messages would constantly reject each other's commits.
         let places = front.rows.len().saturating_sub(count) + 1;
         let skip = if reading.is_shared && std::mem::take(&mut front.is_contended) {
             usize::try_from(reading.random).unwrap_or_default() % places
@@ -208,9 +209,9 @@ impl Window {
         true
     }
 
-    /// Reads more messages; `true` if there are no more than those that are in memory now.
+    /// Reads more messages; `true` if there are no more than those in memory.
     async fn read_more(&self, reading: Reading<'_>, next: &(dyn Fn() -> u64 + Send + Sync)) -> Result<bool> {
-        // Only one task at a time reads.
+        // Only one task at a time may read.
         let _reader = Reader(self);
         loop {
             let start = self.lock().start_reading(reading, next());
@@ -249,8 +250,9 @@ impl Window {
         (first.len() == count).then_some(first)
     }
 
-    /// The first row that may hold a message: reading from here finds every visible one. If nothing is in memory, the
-    /// queue is read first, so that expired messages are passed over once and not by every Peek Messages.
+    /// The first row that may hold a message: a scan from here finds every visible one. If nothing is in
+    /// memory, the queue is read first, so that expired messages are skipped once and not by every Peek
+    /// Messages.
     pub async fn start_for_peek(
         &self,
         reading: Reading<'_>,
@@ -265,7 +267,7 @@ impl Window {
         Ok(self.lock().lowest())
     }
 
-    /// Expired messages were passed over.
+    /// Records that expired messages were skipped.
     pub fn met_expired(&self, count: u64) {
         self.expired.fetch_add(count, Ordering::Relaxed);
     }
@@ -286,7 +288,7 @@ impl Drop for Reader<'_> {
 struct Start {
     from: String,
     time: u64,
-    /// The lowest time of a message that is being put.
+    /// The smallest time of a message that is being put.
     lowest: Option<u64>,
     rewinds: u64,
 }
@@ -299,7 +301,7 @@ impl Front {
         self.rows.is_empty() || !self.went_back.is_some_and(is_recent)
     }
 
-    /// The lowest row that may hold a message that can be taken, now or when a taker fails.
+    /// The first row of a message that can be taken now, or if a taker fails.
     fn lowest(&self) -> String {
         let known = self.rows.front().map(|row| &*row.row).into_iter();
         let lowest = known.chain(self.taken.iter().map(|row| &**row)).min();
@@ -337,7 +339,7 @@ impl Front {
         self.rows.extend(free);
     }
 
-    /// Goes back if it is time to.
+    /// Moves the cursor back if it is time to.
     fn go_back(&mut self, reading: Reading<'_>, time: u64) {
         let since = |last: Duration| reading.elapsed.saturating_sub(last);
         match self.went_back {
@@ -358,7 +360,7 @@ impl Front {
     }
 }
 
-/// Visible, unexpired messages from a row on; and the number of expired ones that the scan passes over.
+/// Visible, unexpired messages from a row onwards, and the number of expired ones that the scan skips.
 fn visible_rows(queue: TableId, from: &str, now: u64) -> (Scan, Arc<AtomicU64>) {
     let passed: Arc<AtomicU64> = Arc::default();
     let counter = passed.clone();
@@ -390,7 +392,7 @@ mod tests {
 
     use super::*;
 
-    /// Peek Messages must not pass over a message that is acknowledged while later ones are in memory already.
+    /// Peek Messages must not skip a message that is acknowledged when later ones are already in memory.
     #[test]
     fn messages_beyond_one_that_is_being_put_are_not_known() {
         let record = MessageRecord {

@@ -1,6 +1,6 @@
 //! The building blocks of records: numbers, strings and lists as bytes.
 //!
-//! Reading never panics, and never reserves or loops beyond the bytes of the record, whatever they are.
+//! Reading never panics, and never allocates or loops beyond the size of the record, whatever its bytes are.
 
 use bytes::Bytes;
 use lazuli_engine::{Error, Result};
@@ -72,7 +72,7 @@ impl RecordWriter {
     }
 }
 
-/// Takes the fields of a record one after the other.
+/// Reads the fields of a record one after the other.
 pub struct RecordReader<'a>(&'a [u8]);
 
 impl<'a> RecordReader<'a> {
@@ -127,7 +127,8 @@ impl<'a> RecordReader<'a> {
     }
 
     pub fn list<T>(&mut self, read: impl Fn(&mut Self) -> Result<T>) -> Result<Vec<T>> {
-        // Each item takes at least a byte, so a damaged count cannot make us reserve or loop beyond the record.
+        // Each item takes at least one byte, so a damaged count cannot cause allocations or loops beyond the
+        // size of the record.
         let count = self.number()?;
         if count > self.0.len() as u64 {
             return Err(corrupt());

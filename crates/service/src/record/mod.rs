@@ -1,6 +1,8 @@
-//! The service's own records as bytes. Each starts with its format. A format never changes; a new one follows it.
+//! The service's own records as bytes. Each starts with its format. A format never changes; instead, a new one
+//! is added.
 //!
-//! A record is written in the oldest format that can hold it, so that stores of earlier versions stay as they are.
+//! A record is written in the oldest format that can represent it, so that stores of earlier versions stay
+//! unchanged.
 
 mod codec;
 mod properties;
@@ -25,7 +27,7 @@ const FORMAT_DATA: u8 = 3;
 const FORMAT_MORE: u8 = 2;
 /// An account that requires HTTPS.
 const FORMAT_HTTPS_ONLY: u8 = 2;
-/// An account with a number of its own, or one that is being removed.
+/// An account with its own number, or one that is being removed.
 const FORMAT_NUMBERED: u8 = 3;
 
 /// A live table, queue or blob container.
@@ -37,9 +39,9 @@ pub struct ContainerRecord {
     pub more: Vec<TableId>,
     /// Its name as created.
     pub name: String,
-    /// Its stored access policies: in the same record, so that they are deleted with it.
+    /// Its stored access policies. They are in the same record, so that they are deleted with it.
     pub policies: Arc<[SignedIdentifier]>,
-    /// Everything that its service keeps about it, in a format of that service. Tables have none.
+    /// Everything that its service stores about it, in a format of that service. Tables have none.
     pub data: Bytes,
 }
 
@@ -50,7 +52,7 @@ pub struct DroppedRecord {
     pub id: TableId,
     /// Further engine tables.
     pub more: Vec<TableId>,
-    /// When it was deleted, in ticks.
+    /// The time of its deletion, in ticks.
     pub at: u64,
 }
 
@@ -59,9 +61,9 @@ pub struct DroppedRecord {
 pub struct KeptRecord {
     /// Its record.
     pub record: ContainerRecord,
-    /// When it was deleted, in ticks.
+    /// The time of its deletion, in ticks.
     pub at: u64,
-    /// Until when it can be restored, in ticks.
+    /// The time until which it can be restored, in ticks.
     pub until: u64,
 }
 
@@ -70,13 +72,13 @@ pub struct KeptRecord {
 pub struct AccountRecord {
     /// The two keys.
     pub keys: [Vec<u8>; 2],
-    /// When it was created, in ticks.
+    /// The time of its creation, in ticks.
     pub created: u64,
     /// Requests over plain HTTP are rejected.
     pub https_only: bool,
     /// The number of its home: see [`crate::keyspace`]. Accounts of earlier versions have none.
     pub number: Option<u64>,
-    /// It is being removed: nothing can be created in it until the removal has ended, one way or the other.
+    /// It is being removed: nothing can be created in it until the removal has succeeded or failed.
     pub is_closing: bool,
 }
 
@@ -237,7 +239,8 @@ impl AccountRecord {
     }
 }
 
-/// Reads bytes as every kind of record: for fuzzing. A record that can be read survives being written and read again.
+/// Reads bytes as every kind of record, for fuzzing. A readable record must stay the same when it is written
+/// and read again.
 #[doc(hidden)]
 pub fn check_records(bytes: &[u8]) {
     if let Ok(record) = ContainerRecord::decode(bytes) {
@@ -308,7 +311,7 @@ mod tests {
         }
     }
 
-    /// A table is written as it was before there were policies or other services.
+    /// A table is encoded as before there were policies or other services.
     #[test]
     fn formats_stay() {
         let old = [&[1][..], &7_u64.to_le_bytes(), &5_u16.to_le_bytes(), b"Blogs"].concat();

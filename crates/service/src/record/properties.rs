@@ -1,7 +1,7 @@
 //! The properties of an account's service as bytes.
 //!
-//! The first format has no blob parts, the second no format of logs. Records in them stay readable, and are still written
-//! where the later parts are at their defaults.
+//! The first format has no blob settings, the second no log format. Both stay readable, and are still written
+//! if the later settings have their defaults.
 
 use bytes::Bytes;
 use lazuli_engine::Result;
@@ -10,7 +10,7 @@ use lazuli_model::properties::{CorsRule, DeleteRetention, LogVersion, Logging, M
 
 use super::codec::{FORMAT, RecordReader, RecordWriter, corrupt};
 
-/// The format with the parts that only the Blob service has.
+/// The format with the settings that only the Blob service has.
 const FORMAT_BLOB: u8 = 2;
 /// The same, with logs in format 2.0.
 const FORMAT_LOG_2: u8 = 3;
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// A record without the later parts is the same as before there were any.
+    /// A record without the later settings has the same bytes as before they existed.
     #[test]
     fn earlier_formats_remain() {
         assert_eq!(encode_properties(&properties())[0], FORMAT);

@@ -29,7 +29,7 @@ impl Services {
         Ok(self.metrics_page(home, table, ends.window()).await?.rows)
     }
 
-    /// Writes the rows of a period, all or none: `false` if one of them has changed since it was read: then another
+    /// Writes all rows of a period, or none. `false` if one of them has changed since it was read: another
     /// front end has written in the meantime, and its metrics would be lost. Creates the table if necessary.
     pub async fn put_metrics(
         &self,
@@ -72,7 +72,7 @@ impl Services {
                 page => page?,
             };
             let Some(first) = page.rows.first() else { return Ok(()) };
-            // A commit is for one partition.
+            // A commit covers only one partition.
             let same = page.rows.iter().filter(|row| row.partition == first.partition);
             let writes: Result<Vec<EntityWrite>> = same
                 .map(|row| {
@@ -81,7 +81,7 @@ impl Services {
                 })
                 .collect();
             match self.batch(home, table, writes?).await {
-                // Another front end deletes, too.
+                // Another front end may be deleting, too.
                 Err(Error::Rejected(failure)) if failure.code == ErrorCode::ResourceNotFound => {}
                 done => drop(done?),
             }

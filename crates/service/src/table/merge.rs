@@ -10,14 +10,14 @@ use lazuli_model::{EntityKey, ErrorCode, PackedRow, Properties};
 
 use crate::Error;
 
-/// Merges properties into the row as the commit finds it.
+/// Merges properties into the current row, inside the commit.
 pub struct Merge {
     key: EntityKey,
     /// In ordinal order of their names.
     incoming: PackedRow,
 }
 
-/// Why a merge cannot be done. The numbers pass through the engine, which does not interpret them.
+/// The reason why a merge is rejected, as a number: the engine passes it on without interpreting it.
 const TOO_LARGE: Rejected = Rejected(1);
 const TOO_MANY: Rejected = Rejected(2);
 const CORRUPT: Rejected = Rejected(3);

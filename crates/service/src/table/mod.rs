@@ -31,8 +31,8 @@ impl Services {
         self.execute_table_within(authorized, self.options.query_time_max).await
     }
 
-    /// Executes an operation for a caller with less time: a query that has run for `query_time_max` returns the rows
-    /// it has, with a continuation.
+    /// Executes an operation with a shorter query time: after `query_time_max`, a query returns the rows found
+    /// so far, with a continuation.
     pub fn execute_table_within(
         &self,
         authorized: Authorized<'_, Operation>,

@@ -1,4 +1,4 @@
-//! Which partition an operation works on, and on how many of its entities.
+//! Determines the partition that an operation works on, and the number of its entities that it uses.
 
 use lazuli_model::table::Operation;
 use lazuli_model::table::entity::PARTITION_KEY;
@@ -12,12 +12,12 @@ pub struct PartitionUse<'a> {
     pub table: &'a TableName,
     /// Its key.
     pub partition: &'a str,
-    /// How many entities of it are named; a query counts as one.
+    /// Number of entities that the operation names; a query counts as one.
     pub entities: usize,
 }
 
-/// The one partition that an operation works on, as far as it can be determined without planning; `None` if there are
-/// several, or none.
+/// The only partition that an operation works on, if that can be determined without planning; `None` if there
+/// are several, or none.
 pub fn partition_of(operation: &Operation) -> Option<PartitionUse<'_>> {
     let (table, partition, entities) = match operation {
         Operation::GetEntity { table, key } => (table, key.partition.as_str(), 1),
@@ -29,7 +29,7 @@ pub fn partition_of(operation: &Operation) -> Option<PartitionUse<'_>> {
     Some(PartitionUse { table, partition, entities })
 }
 
-/// The partition that a filter demands: `PartitionKey eq '…'`, alone or beside other conditions.
+/// The partition that a filter requires: `PartitionKey eq '…'`, alone or with other conditions.
 fn named(filter: &Expr) -> Option<&str> {
     match filter {
         Expr::And(parts) => parts.iter().find_map(named),

@@ -93,7 +93,7 @@ impl Services {
     }
 }
 
-/// Filters rows by the conditions that the key ranges do not cover, and stops when the time is up.
+/// Filters rows by the conditions that the key ranges do not cover, and stops at the deadline.
 fn judge(residual: Option<&Expr>, mut deadline: Deadline) -> Judge {
     let mut matcher = residual.map(|residual| Matcher::new(Some(residual)));
     Box::new(move |row| {
@@ -113,7 +113,7 @@ fn judge(residual: Option<&Expr>, mut deadline: Deadline) -> Judge {
     })
 }
 
-/// The partition that all ranges lie in, if it is one.
+/// The partition that contains all ranges, if there is only one.
 fn only_partition(ranges: &[PlanRange]) -> Option<&str> {
     let first = match &ranges.first()?.start {
         PlanBound::Included(place) | PlanBound::Excluded(place) => place.partition.as_str(),
@@ -127,7 +127,7 @@ fn only_partition(ranges: &[PlanRange]) -> Option<&str> {
     (first == last).then_some(first)
 }
 
-/// The maximum number of rows in a page, given the minimum size of a row in it: at least one.
+/// The maximum number of rows in a page, at least one, given the minimum size of a row.
 fn rows_that_fit(row_bytes: usize) -> usize {
     (PAGE_BYTES_MAX / row_bytes.max(1)).clamp(1, PAGE_ROWS_MAX)
 }

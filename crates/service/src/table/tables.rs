@@ -71,7 +71,7 @@ impl Services {
         }
     }
 
-    /// OP-05, OP-19: one small commit, whatever the size of the table.
+    /// OP-05, OP-19: one small commit, regardless of the size of the table.
     pub(crate) async fn delete_table(&self, home: &str, table: &TableName) -> Result<Outcome> {
         if self.catalog.delete(name(home, &table.folded()), |_| Ok(())).await? {
             Ok(Outcome::TableDeleted)
@@ -86,7 +86,7 @@ impl Services {
         Ok(Outcome::Acl(found.record.policies.to_vec()))
     }
 
-    /// OP-22: effective at once, and deleted with the table.
+    /// OP-22: effective immediately, and deleted with the table.
     pub(crate) async fn set_acl(
         &self,
         grant: &Grant,

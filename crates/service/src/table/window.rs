@@ -1,8 +1,8 @@
 //! The rows of the catalog that a filter of a listing can match.
 //!
-//! They are in the order of lower-case names, but filters compare names as they were created: `Zebra` comes before
-//! `apple` for a filter, and after it in the catalog. So a filter's range is converted with care: the window may be too
-//! wide, never too narrow.
+//! The catalog is ordered by lower-case names, but filters compare names as they were created: for a filter,
+//! `Zebra` comes before `apple`; in the catalog, after it. So a filter's range is converted carefully: the
+//! window may be too wide, but never too narrow.
 
 use lazuli_filter::{PlanBound, PlanRange, plan};
 use lazuli_model::table::entity::PARTITION_KEY;
@@ -11,19 +11,19 @@ use lazuli_model::table::filter::{Comparison, Expr};
 /// Sorts after every character of a name.
 const LAST: char = '\u{7f}';
 
-/// Lower-case names, from one on and up to another.
+/// Lower-case names from one up to, but not including, another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Window {
     /// The first name that can match.
     pub from: String,
-    /// The first name after them that cannot match.
+    /// The first name after the range.
     pub before: Option<String>,
 }
 
 impl Window {
     /// The names that a filter can match; `None` if there are none.
     pub fn of(filter: &Expr) -> Option<Self> {
-        // To the planner a name is a key like any other.
+        // The planner treats a name like any other key.
         let ranges = plan(&with_names_as_keys(filter)).ranges;
         ranges.iter().map(Self::of_range).reduce(Self::hull)
     }
@@ -58,7 +58,7 @@ impl Window {
 /// The exclusive upper bound of the names that begin with `start` and continue with a string from `first` to `last`.
 fn before(start: &str, first: &str, last: &str, is_wanted: bool) -> String {
     let Some(end) = last.chars().next() else { return format!("{start}\0") };
-    // Between the two there is no capital letter that would sort after the end in lower case.
+    // There is no capital letter between the two that would sort after the end in lower case.
     let keeps_order = end < 'A' || first.chars().next().is_some_and(|c| c > 'Z');
     if !keeps_order {
         format!("{start}{LAST}")

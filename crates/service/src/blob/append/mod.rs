@@ -39,7 +39,7 @@ use crate::stream::Source;
 use crate::{Grant, Result};
 use tail::Grow;
 
-/// Attempts while the blob is replaced between reading and committing. Other appends cause no retry.
+/// Maximum attempts if the blob is replaced between reading and committing. Other appends cause no retry.
 const ATTEMPTS_MAX: usize = 16;
 
 /// Everything about an append except its bytes.

@@ -142,7 +142,7 @@ fn meets(conditions: &Conditions, stamp: Stamp, tags: &Tags, style: Style) -> Re
     }))
 }
 
-/// Like `receive`, for a source on another server, which has checked the conditions.
+/// An unmet condition of a source on another server, which has checked the conditions itself.
 fn unmet_in_source(failure: Failure, style: Style, conditions: &Conditions) -> Failure {
     let is_by_tag = style == Style::FromUrlByTag && conditions.if_match.is_some();
     match failure.code {

@@ -95,7 +95,7 @@ impl Cell {
         self.clear(self.unknown(grid, cell, clears));
     }
 
-    /// Like `settle`, for a cell without its bytes.
+    /// Like `refresh`, for a cell without its bytes.
     pub fn refresh_masks(&mut self, grid: Grid, cell: u32, clears: &[Clear]) {
         let mask = self.unknown(grid, cell, clears);
         self.written &= !mask;
@@ -154,7 +154,7 @@ impl Cell {
         self.overlay_masks(later);
     }
 
-    /// Like `merge`, for cells without their bytes.
+    /// Like `overlay`, for cells without their bytes.
     pub fn overlay_masks(&mut self, later: &Cell) {
         self.cleared = (self.cleared & !later.written) | later.cleared;
         self.written = (self.written & !later.cleared) | later.written;

@@ -20,7 +20,7 @@ use crate::{Error, Result};
 const CLEARS_MAX: usize = 16;
 /// Rows read together.
 const SCAN_ROWS_MAX: usize = 512;
-/// Attempts while other changes interfere between reading and committing.
+/// Maximum attempts if other changes interfere between reading and committing.
 const ATTEMPTS_MAX: usize = 64;
 
 impl Pages {

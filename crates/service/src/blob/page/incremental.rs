@@ -29,7 +29,7 @@ use crate::blob::keyspace;
 use crate::blob::record::{CopyTask, Head, Pages, Revision, Stored, stamp, time};
 use crate::{Error, Grant, Result};
 
-/// Attempts to find a time that no snapshot has.
+/// Maximum attempts to find a time that no snapshot has.
 const ATTEMPTS_MAX: usize = 64;
 
 impl Core {

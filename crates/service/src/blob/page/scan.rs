@@ -13,13 +13,14 @@ const SCAN_BYTES_MAX: usize = 256 * 1024;
 
 /// Some cells of a state.
 pub struct Cells {
-    /// Those that have rows, in order.
+    /// The cells that have rows, in order.
     pub cells: Vec<(u32, Cell)>,
-    /// The cell at which to continue; `None` at the end of the range. Cells before it that are missing were never written.
+    /// The cell at which to continue; `None` at the end of the range. Missing cells before it were never
+    /// written.
     pub next: Option<u32>,
 }
 
-/// Reads the cells from `first` to `last`, or as many of them as are read together.
+/// Reads the cells from `first` to `last`, or the first group of them.
 pub async fn read_cells(engine: &dyn Engine, at: &At, pages: &Pages, first: u32, last: u32) -> Result<Cells> {
     let mut merged: Vec<(u32, Cell)> = Vec::new();
     let mut range = keyspace::cells(&at.name, pages.generation, first, last);

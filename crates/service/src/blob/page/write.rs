@@ -28,12 +28,12 @@ use crate::{Error, Grant, Result};
 /// reason to try again.
 const ATTEMPTS_MAX: usize = 16;
 
-/// Everything about a write of pages but its bytes.
+/// Everything about a write of pages except its bytes.
 #[derive(Clone)]
 pub struct PageWrite {
     /// The operation.
     pub kind: OperationKind,
-    /// The checks that every change shares.
+    /// The checks that all changes share.
     pub guard: Guard,
     /// The pages.
     pub span: PageSpan,
@@ -41,7 +41,7 @@ pub struct PageWrite {
     pub sequence: SequenceConditions,
 }
 
-/// The pages of the blob, as the head has them in the commit. The updates of cells need them.
+/// The pages of the blob according to the head in the commit. The updates of cells need them.
 pub type SharedPages = Arc<Mutex<Option<Pages>>>;
 
 impl Core {
@@ -95,7 +95,7 @@ impl Core {
         Ok(Outcome::PagesCleared { stamp: written.stamp, sequence_number })
     }
 
-    /// Rejects a write that cannot succeed before its body is read. Returns the pages that it is about.
+    /// Rejects a write that cannot succeed before its body is read. Returns the pages to write.
     pub async fn may_write(&self, at: &At, write: &PageWrite) -> Result<Target> {
         let head = self.head(at).await?.unwrap_or_default();
         let blob = write.guard.change(head.blob)?;
@@ -103,7 +103,7 @@ impl Core {
         Ok(self.target_in(blob.content))
     }
 
-    /// Writes or clears pages in one commit. A target that was read before is tried first.
+    /// Writes or clears pages in one commit. A target that was read earlier is tried first.
     async fn write_pages(
         &self,
         at: &At,
@@ -161,7 +161,7 @@ impl PageWrite {
     }
 }
 
-/// Decides on the head. A large clear is noted there; the rows follow later.
+/// Decides on the head. A large clear is only recorded there; the rows are updated later.
 fn page_rule(
     write: PageWrite,
     target: Target,
@@ -174,7 +174,7 @@ fn page_rule(
         write.check(&blob)?;
         let pages = target.pages_of(&mut blob, &mut head.marks, version)?;
         if pages.serial != target.pages.serial {
-            // Whole cells are laid out for the serial that was read.
+            // Whole cells are encoded for the serial number that was read.
             return Err(lazuli_engine::Error::Conflict.into());
         }
         if is_large {
@@ -201,7 +201,7 @@ fn cell_writes(target: &Target, span: PageSpan, bytes: Option<&Bytes>, shared: &
         let start = grid.start_of(cell);
         let (first, last) = (start.max(span.offset), (start + grid.cell_bytes()).min(end));
         let mask = grid.mask_of(cell, first, last);
-        // Both lie within the span, which is in memory.
+        // Both are within the span, which is in memory.
         let part = |bytes: &Bytes| bytes.slice((first - span.offset) as usize..(last - span.offset) as usize);
         let change = match bytes.map(part) {
             // The old content of the cell does not matter, so it is not read.
@@ -214,7 +214,7 @@ fn cell_writes(target: &Target, span: PageSpan, bytes: Option<&Bytes>, shared: &
     writes.collect()
 }
 
-/// Puts a cell of which every page is written.
+/// Writes a cell of which every page is written.
 fn put_whole(pages: &Pages, cell: u32, mask: Mask, bytes: &Bytes) -> Write {
     let mut whole = Cell::at(pages.serial);
     whole.write(mask, bytes);
@@ -229,7 +229,7 @@ pub enum PageChange {
     Write(Bytes),
     /// They are cleared.
     Clear,
-    /// Those that the current epoch has not touched are cleared.
+    /// Clears the pages that the current epoch has not touched.
     Hide,
 }
 

@@ -20,7 +20,7 @@ const MAY_HOLD: u8 = 7;
 /// The record that the blob service keeps about a container.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContainerData {
-    /// The version of the commit that the ETag stands for; 0 for the commit that wrote this record.
+    /// The version of the commit that determines the ETag; 0 for the commit that wrote this record.
     pub changed: u64,
     /// Anonymous access.
     pub public_access: PublicAccess,

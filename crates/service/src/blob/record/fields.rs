@@ -99,7 +99,7 @@ pub fn encode_deleted_blob(encoder: &mut Encoder, deleted: &Revision) {
 
 fn decode_deleted_blob(value: &mut Decoder) -> Result<Option<Box<Revision>>> {
     let inner = value.rest();
-    // One level only: a deleted blob contains no other.
+    // Only one level: a deleted blob contains no other.
     if Head::has_deleted(&inner) {
         return Err(corrupt("a deleted blob contains another"));
     }
@@ -429,7 +429,7 @@ fn maybe_time(value: &mut Decoder) -> Result<Option<DateTime>> {
     Ok(Some(time(value)?).filter(|time| time.ticks() > 0))
 }
 
-/// The index of a value in the list that defines its number. Lists only grow at their ends.
+/// The index of a value in the list that defines its number. New values are only added at the end of a list.
 fn index<T: PartialEq>(all: &[T], value: &T) -> u64 {
     all.iter().position(|other| other == value).unwrap_or_default() as u64
 }

@@ -1,4 +1,4 @@
-//! The records of blobs as bytes: a format, a byte of flags, then fields by tag in ascending order.
+//! The records of blobs as bytes: a format, a byte of flags, then fields in ascending order of their tags.
 //!
 //! The flags come first, so that a scan can classify a row without reading the rest. A new field gets a new tag, so
 //! older rows stay readable. A record with an unknown tag was written by a later version and is an error.
@@ -31,10 +31,10 @@ const HAS_BLOB: u8 = 1;
 const IS_STAGED: u8 = 2;
 const HAS_DELETED: u8 = 4;
 const HAS_VERSIONS: u8 = 8;
-/// Most records are at most this long, not counting content. A longer one takes one more allocation.
+/// Length that most records do not exceed, without content. A longer one takes one more allocation.
 const DESCRIPTION_BYTES: usize = 240;
 
-/// The first row of a blob, and each of its snapshots: a committed state, and marks that outlive it.
+/// The head of a blob, or one of its snapshots: a committed state, and marks that remain after its deletion.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Head {
     /// Marks. A snapshot has none.
@@ -42,7 +42,7 @@ pub struct Head {
     /// The committed state; `None` if there are only uncommitted blocks, something that can be restored, or something
     /// left to clean up.
     pub blob: Option<Revision>,
-    /// The blob that was deleted and can be restored. There is none while the blob exists.
+    /// The deleted blob, if it can be restored. There is none while the blob exists.
     pub deleted: Option<Box<Revision>>,
 }
 
@@ -53,9 +53,9 @@ pub struct Marks {
     pub staged: Option<StagedMarks>,
     /// About snapshots.
     pub snapshots: SnapshotMarks,
-    /// About states that are kept: deleted ones and versions.
+    /// Marks about retained states: deleted ones and versions.
     pub kept: KeptMarks,
-    /// The version of the last commit that changed which generations are named. The sweep relies on it.
+    /// The version of the last commit that changed which generations are referenced. The sweep relies on it.
     pub shape: u64,
 }
 
@@ -64,14 +64,14 @@ pub struct Marks {
 pub struct StagedMarks {
     /// Uncommitted blocks up to this version are dropped.
     pub horizon: u64,
-    /// Changes whenever uncommitted blocks may be freed. A commit of a block list must find it as it was before the
-    /// blocks were read.
+    /// Changes whenever uncommitted blocks may be freed. The commit of a block list requires that it is
+    /// unchanged since the blocks were read.
     pub fence: u64,
     /// Length of the block ids in bytes; 0 if any length is allowed.
     pub id_bytes: u8,
     /// Is there no committed blob, but uncommitted blocks that are not dropped?
     pub is_live: bool,
-    /// The lease of a blob that has only uncommitted blocks. The committed blob takes it over.
+    /// The lease of a blob that has only uncommitted blocks. The committed blob inherits it.
     pub lease: Option<Lease>,
 }
 
@@ -93,37 +93,37 @@ pub struct SnapshotMarks {
     pub floor: u64,
 }
 
-/// Marks about states that are kept. Times are versions of commits.
+/// Marks about retained states. Times are versions of commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeptMarks {
     /// Snapshots up to this time were deleted together.
     pub floor: u64,
-    /// When they were deleted, and until when they can be restored.
+    /// The time of that deletion, and the time until which it can be undone.
     pub batch: Option<Deleted>,
-    /// Everything that was deleted up to this time is restored.
+    /// Everything deleted up to this time was restored.
     pub restored: u64,
-    /// The latest version that was ever kept; 0 if there never was one.
+    /// The latest version that was ever retained; 0 if there never was one.
     pub last_version: u64,
 }
 
 /// A deletion that can be undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deleted {
-    /// The version of the commit that deleted.
+    /// The version of the commit that made it.
     pub at: u64,
-    /// Until when it can be undone, in ticks.
+    /// The time until which it can be undone, in ticks.
     pub until: u64,
 }
 
-/// A committed state: of the blob, or of one of its snapshots or versions. It is moved around a lot, so whatever few blobs
-/// have is boxed.
+/// A committed state: of the blob, or of one of its snapshots or versions. It is moved around a lot, so rarely
+/// used parts are boxed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Revision {
     /// Its kind.
     pub kind: BlobKind,
-    /// ETag and time of the last change in one: the version of the commit that made it, in ticks.
+    /// The ETag, which is also the time of the last change: the version of the commit that made it, in ticks.
     pub changed: u64,
-    /// When the blob was created, in ticks.
+    /// The time at which the blob was created, in ticks.
     pub created: u64,
     /// Its length in bytes.
     pub size: u64,
@@ -155,44 +155,46 @@ pub struct Revision {
     pub sequence_number: u64,
     /// The number of appends to an append blob.
     pub appends: u32,
-    /// Is it an append blob that takes no more?
+    /// Is it a sealed append blob?
     pub is_sealed: bool,
-    /// Its version, in ticks; 0 if it was written without versions.
+    /// Its version, in ticks; 0 if it was written without versioning.
     pub version: u64,
     /// Its deletion, if it can be restored.
     pub deleted: Option<Deleted>,
-    /// When it will have left the archive, in ticks; 0 if it is not leaving it.
+    /// The time at which it leaves the archive, in ticks; 0 if it is not leaving it.
     pub rehydrated: u64,
-    /// When it was read, in ticks, as far as that was recorded; 0 if never.
+    /// The time at which it was last read, in ticks, as far as that was recorded; 0 if never.
     pub accessed: u64,
 }
 
-/// Where the content of a blob is.
+/// The location of the content of a blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// In the record itself. It never names pieces: an update of the record could lose the only reference.
+    /// In the record itself. It never refers to pieces, since an update of the record could lose the only
+    /// reference.
     Inline {
         /// The bytes.
         bytes: Bytes,
-        /// The blocks that it was committed from, with their lengths; empty if it was written as a whole.
+        /// The blocks that it was committed from, with their lengths; empty if it was not committed from
+        /// blocks.
         blocks: Vec<(BlockId, u64)>,
     },
-    /// In rows of its own.
+    /// In separate rows.
     Generation(Named),
-    /// In runs of bytes, to which an append blob adds at the end. Bytes beyond the size belong to later states.
+    /// In runs of bytes, to which appends are added. Bytes beyond the size belong to later states.
     Runs(Generation),
     /// In rows of pages.
     Pages(Pages),
 }
 
-/// The generation that a record names.
+/// The generation that a record refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// Which one.
     pub generation: Generation,
     /// Number of segments.
     pub segments: u32,
-    /// Number of blocks; 0 if the content was written as a whole.
+    /// Number of blocks; 0 if the content was not committed from blocks.
     pub blocks: u32,
     /// A copy of the only segment if it is small, to save a look-up.
     pub direct: Option<Segment>,
@@ -207,14 +209,14 @@ pub struct CopyTask {
     pub container: String,
     /// The blob.
     pub blob: String,
-    /// The snapshot in ticks; 0 for the blob itself.
+    /// The snapshot in ticks; 0 for the current blob.
     pub snapshot: u64,
-    /// The version in ticks; 0 for the blob itself.
+    /// The version in ticks; 0 for the current blob.
     pub version: u64,
     /// The ETag that the source must still have.
     pub etag: u64,
-    /// A source on another server. Nothing else is set then, except for incremental copies, which note the snapshot, and
-    /// the URL without its query as the blob.
+    /// A source on another server. No other field is set then, except by incremental copies, which record the
+    /// snapshot, and the URL without its query as the blob.
     pub remote: Option<RemoteTask>,
 }
 
@@ -241,7 +243,7 @@ impl Default for Stored {
 }
 
 impl Stored {
-    /// The generation, if the content has rows of its own.
+    /// The generation, if the content is in separate rows.
     pub fn generation(&self) -> Option<Generation> {
         match self {
             Stored::Generation(named) => Some(named.generation),
@@ -268,7 +270,7 @@ impl Stored {
         preserved
     }
 
-    /// Notes that a state that shared the content was deleted.
+    /// Records that a state that shared the content was deleted.
     pub fn outlive(&mut self) {
         if let Stored::Pages(pages) = self {
             pages.has_spare_rows = true;
@@ -306,7 +308,7 @@ impl Revision {
         }
     }
 
-    /// The name of this state among the versions of the blob.
+    /// The id of this state as a version of the blob.
     pub fn version_id(&self) -> u64 {
         if self.version == 0 { self.changed } else { self.version }
     }
@@ -404,22 +406,22 @@ impl Head {
         Ok(head)
     }
 
-    /// Does the row hold a committed blob? Cheaper than reading it.
+    /// Does the row hold a committed blob? Cheaper than decoding the row.
     pub fn is_blob(value: &[u8]) -> bool {
         value.get(1).is_some_and(|flags| flags & HAS_BLOB != 0)
     }
 
-    /// Does the row stand for a blob that has only uncommitted blocks? Cheaper than reading it.
+    /// Is the row that of a blob that has only uncommitted blocks? Cheaper than decoding the row.
     pub fn is_uncommitted(value: &[u8]) -> bool {
         value.get(1).is_some_and(|flags| flags & (HAS_BLOB | IS_STAGED) == IS_STAGED)
     }
 
-    /// Does the row hold a deleted blob that can perhaps be restored? Cheaper than reading it.
+    /// Does the row hold a deleted blob that can perhaps be restored? Cheaper than decoding the row.
     pub fn has_deleted(value: &[u8]) -> bool {
         value.get(1).is_some_and(|flags| flags & HAS_DELETED != 0)
     }
 
-    /// Has the blob ever had versions besides the current one? Cheaper than reading it.
+    /// Has the blob ever had versions besides the current one? Cheaper than decoding the row.
     pub fn has_versions(value: &[u8]) -> bool {
         value.get(1).is_some_and(|flags| flags & HAS_VERSIONS != 0)
     }

@@ -8,7 +8,8 @@ use crate::blob::keyspace::Generation;
 
 /// The pages of a state: of the blob, or of one of its snapshots.
 ///
-/// A snapshot keeps this record and the blob continues in the next epoch, so a snapshot copies no pages.
+/// A snapshot keeps this record, and the blob continues in the next epoch, so taking a snapshot copies no
+/// pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pages {
     /// The generation of the rows.
@@ -17,26 +18,26 @@ pub struct Pages {
     pub epoch: u32,
     /// Number of large clears so far.
     pub serial: u32,
-    /// Number of large clears when the epoch began: cells of earlier epochs know of no later ones.
+    /// Number of large clears when the epoch began: later ones are not applied to cells of earlier epochs.
     pub epoch_serial: u32,
-    /// Large clears that some rows may not reflect yet.
+    /// Large clears that may not be applied to all rows yet.
     pub clears: Vec<Clear>,
-    /// Rows may be left that only a deleted snapshot needed.
+    /// There may be rows that only a deleted snapshot needed.
     pub has_spare_rows: bool,
-    /// How the pages are divided into rows.
+    /// The division of the pages into rows.
     pub grid: Grid,
 }
 
-/// The number of pages that share a row. It is that of the generation, so it never changes.
+/// The number of pages that share a row. It is a property of the generation, so it never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     cell_pages: u8,
 }
 
 impl Grid {
-    /// 16 KiB: the grid of all blobs before there was another. A write of 4 KiB writes four times as much.
+    /// 16 KiB: the only grid of earlier versions. A write of 4 KiB writes four times its size.
     pub const COARSE: Grid = Grid { cell_pages: 32 };
-    /// 4 KiB: what most programs write at a time.
+    /// 4 KiB: the size of most writes.
     pub const FINE: Grid = Grid { cell_pages: 8 };
 
     /// Pages of a cell.
@@ -49,7 +50,7 @@ impl Grid {
         u64::from(self.cell_pages) * PAGE_BYTES
     }
 
-    /// The cell in which a byte lies.
+    /// The cell that contains a byte.
     pub fn cell_of(self, offset: u64) -> u32 {
         u32::try_from(offset / self.cell_bytes()).unwrap_or(u32::MAX)
     }
@@ -64,8 +65,8 @@ impl Grid {
         u64::from(page) * PAGE_BYTES
     }
 
-    /// The pages of a cell that overlap a range of bytes, both ends of which are multiples of the size of a page. The
-    /// lowest bit stands for the first page.
+    /// The pages of a cell that overlap a range of bytes. Both ends of the range are multiples of the page
+    /// size. The lowest bit stands for the first page.
     pub fn mask_of(self, cell: u32, start: u64, end: u64) -> u32 {
         let base = self.start_of(cell);
         let page = |offset: u64| (offset.clamp(base, base + self.cell_bytes()) - base) / PAGE_BYTES;
@@ -81,7 +82,8 @@ impl Grid {
     }
 }
 
-/// A range that was cleared without touching the rows in it. A row that was written before has a smaller serial.
+/// A range that was cleared without touching its rows. A row that was written before has a smaller serial
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clear {
     /// The first byte.
@@ -98,7 +100,7 @@ impl Pages {
         Self::on(Grid::FINE, generation)
     }
 
-    /// The same with a given grid.
+    /// The same with a specified grid.
     pub fn on(grid: Grid, generation: Generation) -> Self {
         let (epoch, serial, epoch_serial) = (0, 0, 0);
         Self { generation, epoch, serial, epoch_serial, clears: Vec::new(), has_spare_rows: false, grid }
@@ -158,7 +160,7 @@ mod tests {
         assert_eq!((fine.cell_of(4095), fine.cell_of(4096), fine.start_of(2)), (0, 1, 8192));
     }
 
-    /// Blobs of stores before there was a choice have no grid in their records.
+    /// Blobs of earlier versions have no grid in their records.
     #[test]
     fn records_without_a_grid_are_coarse() {
         for (pages, bytes) in [(Pages::on(Grid::COARSE, Generation(1)), 13), (Pages::new(Generation(1)), 14)]

@@ -64,7 +64,7 @@ impl Staged {
         }
     }
 
-    /// The pieces that it names.
+    /// The pieces that it refers to.
     pub fn pieces(&self) -> &[Piece] {
         match self {
             Staged::Inline(_) => &[],

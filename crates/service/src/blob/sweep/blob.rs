@@ -8,15 +8,15 @@ use crate::blob::core::At;
 use crate::blob::keyspace;
 use crate::{Error, Result};
 
-/// Rows deleted in one commit.
+/// Maximum rows deleted in one commit.
 const COMMIT_ROWS_MAX: usize = 500;
 
 impl Reclaim {
-    /// Removes everything of a blob that is not in use.
+    /// Removes all unused content of a blob.
     pub(super) async fn sweep_blob(&self, at: &At) -> Result<Progress> {
         let mut partition = self.look_at(at).await?;
         if partition.has_expired() {
-            // States that can no longer be restored go first, in a commit of their own.
+            // States that can no longer be restored are removed first, in a separate commit.
             match self.core.expire(at).await {
                 Err(Error::Engine(lazuli_engine::Error::Conflict)) => return Ok(Progress::Again),
                 other => other?,
@@ -27,7 +27,7 @@ impl Reclaim {
         progress = progress.and(self.tidy_pages(at, &mut partition).await?);
         progress = progress.and(self.release_unnamed(at, &mut partition).await?);
         if partition.head.is_none() {
-            // Without a head nothing can name them.
+            // Without a head, nothing can refer to them.
             self.delete_rows(at, at.tables.blobs, std::mem::take(&mut partition.dead)).await?;
         } else if !partition.dead.is_empty() {
             progress = Progress::Again;

@@ -26,7 +26,7 @@ impl Release for Blobs {
     ) -> Pin<Box<dyn Future<Output = Result<bool>> + Send + 'a>> {
         Box::pin(async {
             let Some(Tables { blobs, staged, .. }) = Tables::of(tables) else { return Ok(true) };
-            // Downloads that were in progress end first, and events are delivered.
+            // Downloads in progress end first, and events are delivered.
             let has_events = self.0.outbox.as_ref().is_some_and(|outbox| outbox.needs(blobs));
             // All rows are read to find their content: not while none of it can be freed.
             if self.0.pins.has_table(blobs) || has_events || self.0.content.is_held().await? {

@@ -25,14 +25,14 @@ use crate::blob::record::Head;
 use crate::blob::segment::Segment;
 use crate::{Error, Result};
 
-/// Rows of content read together, or unnamed in one commit, which has two writes for each.
+/// Maximum rows of content read together, or unnamed in one commit, which has two writes for each.
 const BATCH_ROWS_MAX: usize = 250;
 /// A batch takes no further row once it has this many bytes. A row has less than 60 KiB.
 const BATCH_BYTES_MAX: usize = 1024 * 1024;
 /// A portion takes no further batch once it has this many pieces. They take less than 8 MiB of memory.
 const PORTION_PIECES_MAX: usize = 64 * 1024;
 
-/// A row of a generation that nothing names.
+/// A row of a generation that nothing refers to.
 #[derive(Clone, Copy)]
 struct GarbageRow {
     generation: Generation,
@@ -53,7 +53,7 @@ impl Portion {
         self.rows.iter().map(|(generation, ..)| *generation).collect()
     }
 
-    /// The rows of which nothing is pinned: those that stand for pages, and all of them by their keys.
+    /// The rows without pinned content: those that represent pages, and the keys of all of them.
     fn released(&self, pinned: &HashSet<Piece>) -> (HashSet<Generation>, Vec<String>) {
         let (mut markers, mut keys) = (HashSet::new(), Vec::new());
         let mut rest = &self.pieces[..];
@@ -110,7 +110,8 @@ impl Reclaim {
         Ok(progress)
     }
 
-    /// Unnames rows by the states as they were read at first or, after a conflict, later. Leaves out those that are named.
+    /// Unnames rows, based on the states as they were read first or, after a conflict, later. Skips rows that
+    /// are referenced.
     async fn unname_batch(
         &self,
         at: &At,
@@ -122,7 +123,7 @@ impl Reclaim {
             if self.unname_rows(at, partition, false, rows).await? == Progress::Done {
                 return Ok(Progress::Done);
             }
-            // The commit of a request that was given up can still be under way. Its upload is no longer pinned.
+            // The commit of a cancelled request can still be in progress. Its upload is no longer pinned.
             self.wait_for_commits(at, 1).await?;
             *later = Some(self.look_at_states(at).await?);
         }
@@ -136,8 +137,8 @@ impl Reclaim {
         self.recent(rows.iter().map(|row| row.version).max()?, grace)
     }
 
-    /// One commit, on condition that no state names the generations: either the states are still `states`, or they `may_change`
-    /// and the blob itself does not name them.
+    /// One commit, on condition that no state refers to the generations: either the states are still `states`,
+    /// or they `may_change` and the current blob does not refer to them.
     async fn unname_rows(
         &self,
         at: &At,
@@ -174,7 +175,7 @@ impl Reclaim {
         }
     }
 
-    /// Releases the pieces of unnameable generations, and forgets them.
+    /// Releases the pieces of unreferenceable generations, and deletes their rows.
     pub(super) async fn release_unnamed(&self, at: &At, partition: &mut Partition) -> Result<Progress> {
         let mut progress = Progress::Done;
         let (mut rows, mut recent) = (Vec::new(), Vec::new());
@@ -215,7 +216,8 @@ impl Reclaim {
             self.keep_named(at, portion.generations(), &mut loose).await?;
         }
         if partition.may_have_staged() {
-            // A list that was never committed may have left segments that share pieces with blocks that still count.
+            // A list that was never committed may have left segments that share pieces with blocks that are
+            // still valid.
             self.keep_staged(at, &mut loose).await?;
         }
         let pinned: HashSet<Piece> =
@@ -228,7 +230,7 @@ impl Reclaim {
         Ok(if pinned.is_empty() { Progress::Done } else { Progress::Again })
     }
 
-    /// Reads rows by their keys. Leaves out those that do not exist.
+    /// Reads rows by their keys. Omits those that do not exist.
     async fn rows_at(
         &self,
         at: &At,
@@ -242,7 +244,7 @@ impl Reclaim {
     }
 }
 
-/// Cuts rows into batches of bounded size.
+/// Divides rows into batches of bounded size.
 fn batches(rows: &[GarbageRow]) -> impl Iterator<Item = &[GarbageRow]> {
     let mut rest = rows;
     std::iter::from_fn(move || {

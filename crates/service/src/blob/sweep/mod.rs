@@ -47,12 +47,12 @@ const SHARED_READ_GRACE: Duration = Duration::from_secs(60 * 60);
 /// With several processes: uploads of another process are done after this time.
 const SHARED_UPLOAD_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The background work of reclaiming content.
+/// The background task that reclaims content.
 pub struct Reclaim {
     core: Arc<Core>,
-    /// When the last scan of all rows was complete, in ticks.
+    /// The time at which the last scan of all rows was completed, in ticks.
     scanned: Option<u64>,
-    /// Several processes use the engine.
+    /// Do several processes use the engine?
     is_shared: bool,
     /// Blobs on the work list that this pass over it has not reached yet.
     left: usize,
@@ -64,7 +64,7 @@ pub struct Reclaim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     Done,
-    /// Something is in use, or was changed meanwhile.
+    /// Something is in use, or was changed in the meantime.
     Again,
 }
 
@@ -119,7 +119,8 @@ impl Reclaim {
         Ok(has_tags || self.left > 0)
     }
 
-    /// Releases pieces of failed uploads that no row names. One scan of a blob decides about all its failed uploads.
+    /// Releases pieces of failed uploads that no row refers to. One scan of a blob covers all its failed
+    /// uploads.
     async fn settle_doubts(&self, now: u64) -> Result<()> {
         let mut by_blob: HashMap<At, Doubt> = HashMap::new();
         for doubt in self.core.todo.ripe_doubts(now.saturating_sub(ticks(GRACE))) {
@@ -160,8 +161,8 @@ impl Reclaim {
         free(&self.core, loose.into_iter().collect()).await
     }
 
-    /// Waits for commits of a blob that are still in progress, however long the disk takes: a later commit is decided
-    /// after them.
+    /// Waits for commits of a blob that are still in progress, however slow the disk is: a later commit is
+    /// decided after them.
     async fn wait_for_commits(&self, at: &At, since: u64) -> Result<()> {
         if since == 0 {
             return Ok(());
@@ -169,7 +170,7 @@ impl Reclaim {
         self.core.change(at, |_, _| Ok((Step::Keep, ()))).await
     }
 
-    /// Frees pieces that no row names any more.
+    /// Frees pieces that no row refers to any more.
     async fn release(&self, pieces: Vec<Piece>) -> Result<Progress> {
         release(&self.core, pieces).await
     }
@@ -186,12 +187,12 @@ impl Reclaim {
     }
 }
 
-/// Frees pieces that no row names any more.
+/// Frees pieces that no row refers to any more.
 async fn release(core: &Core, pieces: Vec<Piece>) -> Result<Progress> {
     Ok(if free(core, pieces).await?.is_empty() { Progress::Done } else { Progress::Again })
 }
 
-/// Frees pieces that no row names any more, except those that are pinned. Returns those.
+/// Frees pieces that no row refers to any more, except those that are pinned, which it returns.
 async fn free(core: &Core, pieces: Vec<Piece>) -> Result<Vec<Piece>> {
     if pieces.is_empty() {
         return Ok(pieces);

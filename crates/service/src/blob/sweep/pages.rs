@@ -18,28 +18,28 @@ use crate::blob::page::cell::Cell;
 use crate::blob::record::{Head, Pages, Stored};
 use crate::{Error, Result};
 
-/// Cells merged in one commit.
+/// Maximum cells merged in one commit.
 const COMMIT_CELLS_MAX: usize = 16;
 
-/// Does a page blob have rows to merge, or to bring up to date?
+/// Does a page blob have rows that must be merged or updated?
 pub fn needs_tidying(content: &Stored) -> bool {
     matches!(content, Stored::Pages(pages) if pages.has_spare_rows || !pages.clears.is_empty())
 }
 
-/// The rows of a cell that become one.
+/// The rows of a cell that are merged into one.
 struct Group {
     generation: Generation,
     cell: u32,
-    /// In order; the last one takes the others.
+    /// The rows in order; the last one absorbs the others.
     epochs: Vec<u32>,
-    /// The state that sees them.
+    /// The state that uses them.
     state: Pages,
-    /// No state sees only an older part of the cell, so cleared pages need not be recorded.
+    /// No state uses only an older part of the cell, so cleared pages need not be recorded.
     is_lowest: bool,
 }
 
 impl Reclaim {
-    /// Deletes all pages of a generation that nothing can name any more.
+    /// Deletes all pages of a generation that nothing can refer to any more.
     pub(super) async fn delete_cells(&self, at: &At, generation: Generation) -> Result<()> {
         let mut next = Some(keyspace::cells(&at.name, generation, 0, u32::MAX));
         while let Some(range) = next {
@@ -56,7 +56,7 @@ impl Reclaim {
         Ok(())
     }
 
-    /// Brings rows up to date with large clears, and merges rows that only deleted snapshots distinguished.
+    /// Applies large clears to rows, and merges rows that only deleted snapshots distinguished.
     pub(super) async fn tidy_pages(&self, at: &At, partition: &mut Partition) -> Result<Progress> {
         let Some((_, Head { marks, blob: Some(blob), .. })) = &partition.head else {
             return Ok(Progress::Done);
@@ -121,7 +121,7 @@ impl Reclaim {
         self.forget_spare_rows(at, shape).await
     }
 
-    /// One commit, on condition that no state was added or removed since the rows were read.
+    /// Makes one commit, on condition that no state was added or removed since the rows were read.
     async fn merge_groups(&self, at: &At, groups: &[Group], shape: u64) -> Result<Progress> {
         let mut writes = Vec::new();
         for group in groups {
@@ -170,7 +170,7 @@ impl Group {
         keyspace::cell(self.generation, CellKey { cell: self.cell, epoch })
     }
 
-    /// The last row takes over the others, which are deleted.
+    /// Merges the other rows into the last one and deletes them.
     fn writes(&self, mut rows: Vec<Row>) -> Result<Vec<Write>> {
         let Some(last) = rows.pop() else { return Ok(Vec::new()) };
         let mut below = Cell::default();
@@ -189,8 +189,8 @@ impl Group {
     }
 }
 
-/// Puts older pages below those of a cell, inside a commit. The cell may be that of the current epoch and change in the
-/// meantime.
+/// Adds older pages to a cell, where it has none, inside a commit. The cell may belong to the current epoch and
+/// change in the meantime.
 struct Take {
     cell: u32,
     below: Cell,
@@ -218,7 +218,7 @@ impl Update for Take {
 fn groups_of(generation: Generation, cell: u32, epochs: &[u32], states: &BTreeMap<u32, Pages>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for epoch in epochs {
-        // A row that no state sees belongs to a state that is about to be created.
+        // A row that no state uses belongs to a state that is about to be created.
         let Some((_, state)) = states.range(epoch..).next() else { continue };
         match groups.last_mut() {
             Some(group) if group.state.epoch == state.epoch => group.epochs.push(*epoch),

@@ -32,7 +32,8 @@ pub struct ContentRow {
     pub bytes: usize,
 }
 
-/// The content that the states of a blob name: the blob itself, its snapshots and all others that are not deleted.
+/// The content that the states of a blob refer to: the current blob, its snapshots and all others that are not
+/// deleted.
 #[derive(Debug, Default)]
 pub struct Names {
     generations: HashSet<Generation>,
@@ -40,7 +41,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Records that a state names this content.
+    /// Records that a state refers to this content.
     pub fn add(&mut self, content: &Stored) {
         self.generations.extend(content.generation());
         if let Stored::Pages(pages) = content {
@@ -48,12 +49,12 @@ impl Names {
         }
     }
 
-    /// Does any state name the generation?
+    /// Does any state refer to the generation?
     pub fn has(&self, generation: Generation) -> bool {
         self.generations.contains(&generation)
     }
 
-    /// The states of a page blob that see a generation, by their epochs.
+    /// The states of a page blob that use a generation, by their epochs.
     pub fn pages(&self, generation: Generation) -> BTreeMap<u32, Pages> {
         self.pages.get(&generation).cloned().unwrap_or_default()
     }
@@ -72,19 +73,19 @@ pub struct Partition {
     pub head: Option<(Version, Head)>,
     /// The time of the scan, in ticks.
     now: u64,
-    /// The content that the head, a snapshot or a version names.
+    /// The content that the head, a snapshot or a version refers to.
     pub named: Names,
-    /// Rows of snapshots and versions that are gone.
+    /// Rows of expired snapshots and versions.
     pub dead: Vec<String>,
     /// Number of rows of snapshots and versions that exist or can be restored.
     pub kept: usize,
-    /// When the next of them expires, in ticks.
+    /// The time at which the next of them expires, in ticks.
     pub due: Option<u64>,
     /// When other processes have stopped using the next of the rest, in ticks.
     pub later: Option<u64>,
-    /// Segments that can be named.
+    /// Segments that can be referenced.
     pub segments: BTreeMap<Generation, Vec<ContentRow>>,
-    /// Segments that nothing can name.
+    /// Segments that nothing can refer to any more.
     pub unnamed: BTreeMap<Generation, Vec<ContentRow>>,
     /// The generations that have become unnameable since the scan, at least in part.
     pub fresh: HashSet<Generation>,
@@ -136,7 +137,7 @@ impl Partition {
         Ok(())
     }
 
-    /// Is there something that can no longer be restored, in a blob that has a head?
+    /// Does the blob have a head, and states that can no longer be restored?
     pub fn has_expired(&self) -> bool {
         self.head.as_ref().is_some_and(|(_, head)| {
             !self.dead.is_empty() || (head.deleted.is_some() && head.restorable(self.now).is_none())
@@ -152,12 +153,12 @@ impl Partition {
         self.due = self.due.into_iter().chain(until).min();
     }
 
-    /// Can there be uncommitted blocks? They are rows of another table.
+    /// Can there be uncommitted blocks? They are in another table.
     pub fn may_have_staged(&self) -> bool {
         self.head.as_ref().is_none_or(|(_, head)| head.marks.staged.is_some())
     }
 
-    /// Notes that segments were made unnameable.
+    /// Records that segments were made unreferenceable.
     pub fn unname(&mut self, generation: Generation, slots: &HashSet<KeySlot>, now: u64) {
         let Some(segments) = self.segments.get_mut(&generation) else { return };
         let gone = segments.extract_if(.., |row| slots.contains(&row.slot));
@@ -166,7 +167,7 @@ impl Partition {
         self.fresh.insert(generation);
     }
 
-    /// Generations that have segments but no name.
+    /// Generations that have segments but are not referenced.
     pub fn garbage(&self) -> Vec<Generation> {
         self.segments.keys().filter(|generation| !self.named.has(**generation)).copied().collect()
     }
@@ -178,7 +179,7 @@ impl Reclaim {
         self.collect(at, keyspace::without_cells(&at.name)).await
     }
 
-    /// Reads only the states of a blob: the blob itself, snapshots and versions.
+    /// Reads only the states of a blob: the current blob, snapshots and versions.
     pub(super) async fn look_at_states(&self, at: &At) -> Result<Partition> {
         self.collect(at, keyspace::states(&at.name)).await
     }
@@ -194,8 +195,8 @@ impl Reclaim {
         Ok(std::mem::take(&mut *partition))
     }
 
-    /// Removes from `pieces` all that other segments of the blob have: named or not, but not those of the generations
-    /// `besides`.
+    /// Removes from `pieces` all that other segments of the blob contain, referenced or not, except those of
+    /// the generations `besides`.
     pub(super) async fn keep_named(
         &self,
         at: &At,
@@ -242,8 +243,8 @@ pub async fn each_row(
     Ok(())
 }
 
-/// Passes every row of a range to `see`, all as of one moment: a row that moves within the range is not missed. For ranges that
-/// are short compared with the content of blobs, and where several moments would be wrong.
+/// Passes every row of a range to `see`, all from one snapshot, so that a row that moves within the range is
+/// not missed. Only for ranges that are short compared with the content of blobs.
 pub async fn every_row(
     core: &Core,
     table: TableId,

@@ -1,7 +1,7 @@
 //! Reads every row of every container: after the start, and then once a day.
 //!
-//! It tells the content store which pieces of earlier processes are named, so that the store frees all others. It also
-//! notes blobs that have something to sweep, and copies that are pending.
+//! It reports to the content store which pieces of earlier processes are referenced, so that the store frees
+//! all others. It also queues blobs that have something to sweep, and copies that are pending.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,7 +39,8 @@ struct Found {
 impl Reclaim {
     /// Looks at every row; `false` if some content of earlier processes was in use, and stays until the next scan.
     pub(super) async fn scan(&self) -> Result<bool> {
-        // First the sweep, then the rows: whatever is named from now on was stored by a process that still lives.
+        // Start the sweep before reading rows: content that is referenced from now on was stored by a live
+        // process.
         let sweep = self.core.content.sweep().await?;
         self.core.outbox.iter().for_each(Outbox::scanning);
         let scanner = Scanner::new(self.core.clone(), sweep);
@@ -95,7 +96,7 @@ async fn containers(core: &Core) -> Result<Vec<Found>> {
         }
         Ok(())
     };
-    // A container that is deleted or restored moves from one row to another: as of one moment it has exactly one.
+    // A container that is deleted or restored moves from one row to another: in a snapshot it has exactly one.
     every_row(core, TableId::SYSTEM, keyspace::all_containers(Service::Blob), see).await?;
     let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(std::mem::take(&mut *found))
@@ -173,7 +174,7 @@ impl State {
         if let (Some(at), Some(task)) = (&self.current, pending) {
             self.core.todo.copy(at.clone(), task.remote.is_some());
         }
-        // The sweep looks at everything that is kept, and notes when it expires.
+        // The sweep examines all retained states, and records when they expire.
         self.is_dirty |= found.is_live && (head.blob.is_none() || head.deleted.is_some());
         self.head = head;
     }
@@ -197,7 +198,7 @@ impl State {
         Ok(())
     }
 
-    /// All rows of the blob were seen.
+    /// All rows of the blob have been read.
     fn end_blob(&mut self) {
         if let Some(at) = self.current.take()
             && self.is_dirty

@@ -1,5 +1,5 @@
-//! Sweeps the uncommitted blocks of a blob: those that were committed or dropped, replaced by a later upload, or that
-//! nobody has committed for a week.
+//! Sweeps the uncommitted blocks of a blob: those that were committed or dropped, replaced by a later upload,
+//! or not committed for a week.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -20,7 +20,7 @@ const EXPIRY_TICKS: u64 = UNCOMMITTED_DAYS as u64 * 24 * 60 * 60 * TICKS_PER_SEC
 /// Blocks released together.
 const RELEASE_ROWS_MAX: usize = 10_000;
 
-/// The uncommitted blocks of a blob, by how to handle them.
+/// The uncommitted blocks of a blob, by the way they are handled.
 #[derive(Default)]
 struct Sorted {
     /// No longer count.
@@ -29,12 +29,12 @@ struct Sorted {
     replaced: Vec<String>,
     /// Still count.
     live: HashMap<BlockId, (u64, String)>,
-    /// The version of the latest upload that still counts.
+    /// The version of the latest upload that is still valid.
     latest: u64,
 }
 
 impl Reclaim {
-    /// Removes uncommitted blocks that no longer count. Also returns whether there are any left.
+    /// Removes invalid uncommitted blocks. Also returns whether there are any left.
     pub(super) async fn sweep_staged(&self, at: &At, partition: &Partition) -> Result<(Progress, bool)> {
         let marks = partition.head.as_ref().and_then(|(_, head)| head.marks.staged);
         let mut sorted = self.sort_staged(at, marks.unwrap_or_default().horizon).await?;
@@ -59,7 +59,7 @@ impl Reclaim {
         if !sorted.replaced.is_empty() {
             match self.surely_replaced(at, sorted.replaced).await? {
                 Some(mut replaced) => {
-                    // A list that was put together before must not be committed any more.
+                    // A list that was assembled earlier must not be committed any more.
                     self.fence(at).await?;
                     unused.append(&mut replaced);
                 }
@@ -109,7 +109,7 @@ impl Reclaim {
         Ok(sorted)
     }
 
-    /// Releases the content of uncommitted blocks that no segment has taken over, and forgets them.
+    /// Releases the content of uncommitted blocks that no segment refers to, and deletes their rows.
     async fn free_staged(&self, at: &At, rows: &[String]) -> Result<Progress> {
         let mut pieces = HashSet::new();
         for keys in rows.chunks(500) {
@@ -127,7 +127,7 @@ impl Reclaim {
         Ok(progress)
     }
 
-    /// Removes from `pieces` all that uncommitted blocks of the blob have.
+    /// Removes from `pieces` all that uncommitted blocks of the blob refer to.
     pub(super) async fn keep_staged(&self, at: &At, pieces: &mut HashSet<Piece>) -> Result<()> {
         if pieces.is_empty() {
             return Ok(());

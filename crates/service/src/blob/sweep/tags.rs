@@ -1,7 +1,8 @@
-//! Removes rows from the tag index that are out of date.
+//! Removes outdated rows from the tag index.
 //!
-//! A row may be announced before the blob has the tag, so a missing tag alone proves nothing. A row is removed if it is so
-//! old that no announcement can be under way, and if it is not announced again before it is gone.
+//! A row may be announced before the blob has the tag, so a missing tag alone proves nothing. A row is removed
+//! if it is so old that no announcement can be in progress, and if it is not announced again before the
+//! removal.
 //!
 //! Changes of tags report the index rows that they make obsolete. After a crash a scan of the index finds those rows.
 
@@ -40,7 +41,7 @@ impl Reclaim {
         Ok(has_more)
     }
 
-    /// Reads the whole index of a container, and notes the rows that are out of date.
+    /// Reads the whole index of a container, and queues the outdated rows.
     pub(super) async fn scan_tags(&self, tables: Tables) -> Result<()> {
         let rows: Arc<Mutex<Vec<String>>> = Arc::default();
         let seen = rows.clone();
@@ -68,7 +69,7 @@ impl Reclaim {
         Ok(blob.is_some_and(|blob| blob.tags.get(name) == Some(value)))
     }
 
-    /// After this time, the commit of an announcement has either arrived or never will.
+    /// After this time, the commit of an announcement has been applied or never will be.
     fn tag_grace(&self) -> u64 {
         ticks(if self.is_shared { SHARED_READ_GRACE } else { GRACE })
     }

@@ -22,7 +22,8 @@ use crate::blob::record::Head;
 use crate::catalog::Name;
 use crate::{Result, keyspace};
 
-/// Rows of each tag that the first round reads, if there are several tags. Each round reads twice as many as the one before.
+/// Number of rows of each tag that the first round reads, if there are several tags. Each round reads twice as
+/// many as the previous one.
 const ROWS_FIRST: usize = 16;
 /// Maximum rows of the index per scan.
 const ROWS_MAX: usize = 256;
@@ -40,9 +41,9 @@ struct Search<'a> {
     wanted: usize,
     started: Duration,
     found: Vec<(FoundBlob, FoundPosition)>,
-    /// The memory that they take.
+    /// The memory that the results take.
     bytes: usize,
-    /// Where to resume, if the search took too long.
+    /// The position at which to resume, if the search took too long.
     cut: Option<FoundPosition>,
 }
 
@@ -165,7 +166,7 @@ impl Search<'_> {
         Ok(furthest.unwrap_or_default())
     }
 
-    /// The tags of the blobs that rows of the index name, by the names of the blobs.
+    /// The tags of the blobs that rows of the index refer to, by the names of the blobs.
     async fn tags_of(&self, tables: Tables, rows: &[Row]) -> Result<HashMap<Box<str>, Tags>> {
         let mut blobs: Vec<&str> = rows.iter().filter_map(|row| Some(key::parse(&row.row)?.2)).collect();
         // A blob can have several values of a tag in the index, one of which is current.
@@ -200,7 +201,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// Returns the blob that a row of the index names, if the blob still has the tag and matches.
+    /// Returns the blob that a row of the index refers to, if the blob still has the tag and matches.
     fn take(
         &mut self,
         container: &str,
@@ -219,12 +220,13 @@ impl Search<'_> {
                     self.bytes += cost(&found, &position);
                     self.found.push((found, position));
                     if self.bytes >= LIST_PAGE_BYTES_MAX {
-                        // As if fewer had been requested: the next one only marks the start of the next page.
+                        // Act as if fewer had been requested: the next one only marks the start of the next
+                        // page.
                         self.wanted = self.wanted.min(self.found.len());
                     }
                 }
             }
-            // The row is out of date.
+            // The row is outdated.
             _ => self.core.retire(&At::new(tables, blob), vec![(name.into(), value.into())]),
         }
         Ok(())
@@ -259,7 +261,7 @@ impl Search<'_> {
     }
 }
 
-/// About the memory of a blob that was found.
+/// The approximate memory of a found blob.
 fn cost(found: &FoundBlob, position: &FoundPosition) -> usize {
     let tags: usize = found.tags.iter().map(|(name, value)| name.len() + value.len() + 64).sum();
     let names =

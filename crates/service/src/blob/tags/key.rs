@@ -36,11 +36,11 @@ pub struct Span {
     pub name: String,
     /// The first row.
     start: String,
-    /// The row after the last one.
+    /// The exclusive end of the rows.
     end: String,
-    /// The value, if the comparisons allow only one. Then the rows are in the order of the blobs.
+    /// The value, if the comparisons allow only one. If so, the rows are in the order of the blobs.
     value: Option<String>,
-    /// How much the comparisons narrow the values: 0 for one value, 1 for both bounds, 2 for one bound.
+    /// How far the comparisons narrow down the values: 0 for one value, 1 for both bounds, 2 for one bound.
     width: u8,
 }
 
@@ -86,7 +86,8 @@ impl Span {
         Self { name: name.to_owned(), start, end, value: point.cloned(), width }
     }
 
-    /// The rows from a value and a blob on. The value is ignored if the span has only one: it can be that of another span.
+    /// The rows from a value and a blob onwards. The value is ignored if the span has only one: it can be that
+    /// of another span.
     pub fn from(&self, position: Option<(&str, &str)>) -> KeyRange {
         let from =
             position.map(|(value, blob)| row(&self.name, self.value.as_deref().unwrap_or(value), blob));
@@ -114,7 +115,7 @@ mod tests {
         compare(row, &start.row).is_ge() && compare(row, &end.row).is_lt()
     }
 
-    /// The stored form. A line here may be added, never changed.
+    /// The stored form. Lines may be added here, but never changed.
     #[test]
     fn keys_stay() {
         assert_eq!(row("a", "1", "b"), "a\u{1}1\u{1}b");

@@ -1,14 +1,14 @@
 //! Tags of blobs: Set Blob Tags, and the index that searches use.
 //!
-//! The index of a container is an engine table of its own, because a commit touches one partition. It is kept by three
-//! rules, so that no crash leads to a wrong search result (see docs/decisions/0012-tag-index.md):
+//! The index of a container is a separate engine table, because a commit touches only one partition. Three
+//! rules ensure that no crash leads to a wrong search result (see docs/decisions/0012-tag-index.md):
 //!
 //! 1. Announce: the rows of new tags are durable before the commit that gives the blob those tags.
-//! 2. Verify: a search reads the head of each blob that the index names, and returns those whose tags match.
-//! 3. Clean: the sweep removes a row only if the blob does not have the tag, no announcement can still be under way,
-//!    and the row has not been announced again in the meantime.
+//! 2. Verify: a search reads the head of each blob in the index, and returns those whose tags match.
+//! 3. Clean: the sweep removes a row only if the blob does not have the tag, no announcement can still be in
+//!   progress, and the row has not been announced again in the meantime.
 //!
-//! So the index may name too much, never too little.
+//! So the index may contain too many blobs, but never too few.
 
 mod find;
 pub mod key;
@@ -33,22 +33,22 @@ use crate::Result;
 /// Names and values of tags.
 pub type Pairs = Vec<(Box<str>, Box<str>)>;
 
-/// Tags that are in the index, and about to be given to a blob. If that does not happen, dropping this notifies the
-/// sweep.
+/// Tags that are in the index, and about to be set on a blob. If that does not happen, dropping this value
+/// notifies the sweep.
 #[must_use = "dropping it means that the tags were not set"]
 pub struct Announced {
     at: At,
     pairs: Pairs,
     todo: Arc<Todo>,
     clock: Clock,
-    /// Keeps the sweep away from the rows.
+    /// Prevents the sweep from removing the rows.
     _pin: Option<Pin>,
 }
 
 impl Announced {
-    /// The blob has the tags, and no longer has those that are retired.
+    /// Reports that the blob has the tags, and no longer has the retired ones.
     pub fn committed(mut self, retired: Pairs) {
-        // The sweep handles the tags that are dropped now.
+        // The sweep handles the dropped tags.
         self.pairs = retired;
     }
 }
@@ -63,7 +63,7 @@ impl Drop for Announced {
 }
 
 impl Core {
-    /// Puts tags into the index, before the commit that gives them to the blob.
+    /// Puts tags into the index, before the commit that sets them on the blob.
     pub async fn announce_tags(&self, at: &At, tags: &Tags) -> Result<Announced> {
         let pairs = pairs(tags);
         let pin = (!pairs.is_empty()).then(|| self.pins.blob(at.tables.blobs, &at.name));
@@ -81,7 +81,7 @@ impl Core {
         Ok(announced)
     }
 
-    /// The blob no longer has these tags.
+    /// Reports that the blob no longer has these tags.
     pub fn retire(&self, at: &At, retired: Pairs) {
         if !retired.is_empty() {
             self.todo.tags(at, retired, self.clock().ticks());
@@ -99,7 +99,7 @@ impl Core {
                     }
                 }
                 Subject::Past(which) => {
-                    // Searches consider only the blob itself, so the index does not change.
+                    // Searches consider only current blobs, so the index does not change.
                     let kind = OperationKind::SetBlobTags;
                     let change = move |row: &mut Revision, _, _| {
                         row.tags = tags.clone();
@@ -131,7 +131,7 @@ impl Core {
     }
 }
 
-/// The tags that a blob had and that these do not contain.
+/// The tags of a blob that the new tags do not contain.
 pub fn retired(old: Option<&Revision>, new: &Tags) -> Pairs {
     let Some(old) = old else { return Pairs::new() };
     let gone = old.tags.iter().filter(|(name, value)| new.get(name) != Some(*value));
