@@ -147,9 +147,9 @@ async fn a_pending_copy_stores_its_progress() {
     assert_eq!(world.properties("copy").await.unwrap().size, 68 * MIB);
 }
 
-/// A pending copy was lost from the work list when its head could not be read or its failure not be stored, so that the
-/// destination answered 409 until a restart. And it failed permanently when a segment of the source could not be read
-/// once.
+/// A pending copy was lost from the work list when its head could not be read or its failure could not be stored, so
+/// that the destination answered 409 until a restart. And it failed permanently when a segment of the source could not
+/// be read once.
 #[tokio::test]
 async fn a_pending_copy_survives_a_failure_of_the_engine_at_every_call() {
     for name in KINDS {
