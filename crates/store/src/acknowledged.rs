@@ -24,7 +24,7 @@ use crate::error::OpenError;
 /// The name of the file in the store's directory.
 pub const ACKNOWLEDGED: &str = "acknowledged";
 
-/// The file, open to be changed.
+/// The file, open for writing.
 #[derive(Debug)]
 pub struct Acknowledged {
     file: File,
@@ -51,7 +51,8 @@ impl Acknowledged {
         Ok(Self { file, has_failed: false })
     }
 
-    /// Notes that everything up to `version` is durable. A failure is no reason to stop: the file is then behind.
+    /// Records that everything up to `version` is durable. A failure is not fatal: the file is then merely
+    /// behind.
     pub fn note(&mut self, version: Version) {
         if let Err(error) = self.file.write_all_at(text(version).as_bytes(), 0)
             && !std::mem::replace(&mut self.has_failed, true)

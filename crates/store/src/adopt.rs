@@ -1,4 +1,4 @@
-//! Rows with versions from elsewhere on their way to the committer.
+//! Imported rows with their own versions, on their way to the committer.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
 //! The stored form of a value: the value, its version (8 bytes, big-endian), a CRC-32 of key, value and version.
 //!
-//! Bytes with a wrong checksum are never served, and the key is part of the checksum, so that a value that turns up
-//! under another key is noticed too. The version comes last, so that all but the last few bytes can be prepared before
-//! the commit that decides it.
+//! Bytes with a wrong checksum are never served, and the key is part of the checksum, so that a value stored
+//! under a wrong key is also detected. The version comes last, so that all but the last few bytes can be
+//! prepared before the commit that decides it.
 
 use bytes::{Bytes, BytesMut};
 use lazuli_engine::{Error, Version};
@@ -14,13 +14,13 @@ const SEAL_BYTES: usize = VERSION_BYTES + CRC_BYTES;
 /// A row's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// When it was last changed.
+    /// The version of the last change.
     pub version: Version,
     /// Its value.
     pub value: Bytes,
 }
 
-/// A value on its way into the store, before its version is known.
+/// A value to be stored, before its version is known.
 #[derive(Debug)]
 pub struct CellBuilder {
     bytes: BytesMut,

@@ -42,7 +42,7 @@ impl CheckReport {
                 Ok(item) => item,
                 Err(e) => {
                     report.find(format!("after the key {}: {e}", last_key.escape_ascii()));
-                    // This scan cannot reach anything beyond.
+                    // This scan cannot go beyond the end.
                     break;
                 }
             };

@@ -28,9 +28,9 @@ use crate::view::View;
 #[derive(Debug)]
 pub struct Commit {
     intents: Vec<Intent>,
-    /// Some row is named more than once.
+    /// Does some row occur more than once?
     has_repeats: bool,
-    /// Bytes of its keys and of the values that it puts.
+    /// Bytes of its keys and of the values to put.
     pub bytes: usize,
 }
 
@@ -40,7 +40,7 @@ struct Intent {
     key: Bytes,
     write: Write,
     draft: Option<CellBuilder>,
-    /// The part of the row, as it was read, that is kept.
+    /// The part of the row that is kept in memory after reading.
     seen: Option<Seen>,
     has_looked: bool,
 }
@@ -69,7 +69,7 @@ struct Effect {
 pub struct Changed {
     /// Its key.
     pub key: Bytes,
-    /// The bytes to store, and the row that readers will find; `None` if the row is removed.
+    /// The bytes to store, and the row for readers; `None` if the row is removed.
     pub state: Option<(Bytes, Cell)>,
 }
 
@@ -90,7 +90,7 @@ impl Commit {
         Ok(Self { has_repeats: has_repeats(&intents), intents, bytes })
     }
 
-    /// Serialises the values that it puts.
+    /// Serialises the values to put.
     pub fn lay_out(&mut self) {
         self.intents.iter_mut().for_each(Intent::lay_out);
     }
@@ -105,9 +105,9 @@ impl Commit {
         Ok(Look::Found(()))
     }
 
-    /// The rejection of a commit whose conditions do not hold in the state that its caller has read. That state is durable
-    /// and published, so the rejection depends on nothing else, and the commit need not wait for the committer. `None`
-    /// if only the committer can tell.
+    /// The rejection of a commit whose conditions do not hold in the state that its caller has read. That state
+    /// is durable and published, so the commit need not wait for the committer. `None` if only the committer
+    /// can decide.
     pub fn rejection(&self) -> Option<(usize, Reason)> {
         if self.has_repeats {
             return None;
@@ -182,7 +182,7 @@ impl Intent {
         Ok(Self { key: key.into(), write, draft: None, seen: None, has_looked: false })
     }
 
-    /// Bytes of the value that it puts.
+    /// Bytes of the value to put.
     fn value_bytes(&self) -> Result<usize> {
         match &self.write.change {
             Change::Put(value) => check_value(value.len()),
@@ -218,13 +218,13 @@ impl Intent {
         self.seen = Some(Seen { number, cell });
     }
 
-    /// The new state of the row depends on its current state.
+    /// Does the new state of the row depend on its current state?
     fn needs_current(&self) -> bool {
         self.write.condition != Condition::Any || matches!(self.write.change, Change::Update(_))
     }
 
     fn decide(self, version: Version, current: Option<&Cell>) -> Result<std::result::Result<Effect, Reason>> {
-        // An update is the caller's code; a panic in it must not end the committer.
+        // An update is the caller's code: a panic in it must not end the committer.
         let current = current.map(|cell| (cell.version, &cell.value));
         let decide = || rules::decide(&self.write, current, version);
         let decision = catch_unwind(AssertUnwindSafe(decide))
@@ -244,7 +244,7 @@ impl Intent {
             Next::Delete => None,
             Next::Keep => return Ok(Ok(Effect { changed: None, computed: None })),
         };
-        // The value as it is stored, so that there is only one copy of it.
+        // The value in stored form, so that there is only one copy of it.
         let computed = state.as_ref().filter(|_| decision.is_computed).map(|(_, cell)| cell.value.clone());
         Ok(Ok(Effect { changed: Some(Changed { key: self.key, state }), computed }))
     }

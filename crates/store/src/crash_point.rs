@@ -1,4 +1,4 @@
-//! Crash points: named steps of a commit, of a backup and of content at which a crash test can end the process.
+//! Crash points: named steps at which a crash test can end the process.
 //!
 //! `LAZULI_CRASH_AT=name:count` aborts when the crash point `name` is passed for the `count`th time. Without it a crash
 //! point costs one load of a static.
@@ -12,23 +12,23 @@ pub const VARIABLE: &str = "LAZULI_CRASH_AT";
 /// A step at which the process can be ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// A new store's directory exists and is locked; nothing is in it.
+    /// The directory of a new store exists and is locked, but is empty.
     Created,
-    /// A group is decided; nothing of it is written.
+    /// A group is decided, but not written.
     BeforeAppend,
-    /// The system has the group; the disk need not have it.
+    /// The system has the group; the disk may not have it.
     AfterAppend,
     /// The disk has the group; no reader sees it.
     AfterSync,
-    /// Readers see the group; no caller knows.
+    /// Readers see the group; no caller has its result.
     BeforeReply,
-    /// The first callers of the group know; the others do not.
+    /// The first callers of the group have their results; the others do not.
     AmidReplies,
     /// Rows of a dropped table are about to be removed.
     BeforeErase,
     /// Some rows of a dropped table are removed.
     AfterErase,
-    /// A change of the catalog is decided; nothing of it is written.
+    /// A change of the catalog is decided, but not written.
     BeforeCatalog,
     /// The disk has a change of the catalog; no reader sees it.
     AfterCatalog,
@@ -46,19 +46,19 @@ pub enum Point {
     BackupSealed,
     /// Rows of a backup are about to be put into a new store.
     RestoreRows,
-    /// A new store has all rows of a backup; it does not count yet.
+    /// A new store has all rows of a backup, but is not usable yet.
     RestoreLoaded,
-    /// A range of a pack is reserved for content; nothing is written.
+    /// A range of a pack is reserved for content, but not written.
     ContentReserved,
-    /// The system has some content; the disk need not have it.
+    /// The system has some content; the disk may not have it.
     ContentWritten,
     /// A pack is about to be synced.
     BeforeContentSync,
-    /// A pack is synced; no upload knows.
+    /// A pack is synced; no upload is notified yet.
     AfterContentSync,
     /// The name of a new pack is about to be synced.
     BeforeContentEntry,
-    /// The name of a new pack is synced; no upload knows.
+    /// The name of a new pack is synced; no upload is notified yet.
     AfterContentEntry,
     /// A dead range of a pack is about to be freed.
     BeforeContentPunch,

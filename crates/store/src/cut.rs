@@ -52,7 +52,8 @@ fn keep(
             kept = %aside.display(),
             "the last batch of the log is incomplete and was dropped: the process died while writing it, or the file was damaged"
         ),
-        // It was never acknowledged, so a full disk, which may be why it is incomplete, must not prevent the start.
+        // The batch was never acknowledged, so a full disk, which may be the reason why it is incomplete, must
+        // not prevent the start.
         Err(error) if tail == Tail::Torn && is_out_of_room(&error) => {
             let _ = fs::remove_file(&aside);
             tracing::warn!(

@@ -19,7 +19,7 @@ use crate::limits::DUMPS_MAX;
 use crate::state::State;
 use crate::view::{View, row_of};
 
-/// The walk through the rows; none once the store is closed.
+/// The walk through the rows; `None` once the store is closed.
 pub type Walk = Option<Box<dyn Iterator<Item = std::result::Result<(Bytes, Bytes), LsmError>> + Send>>;
 type Shared = Mutex<Walk>;
 
@@ -36,7 +36,7 @@ impl Default for Dumps {
 }
 
 impl Dumps {
-    /// Begins a walk through what `view` shows. Its reads wait for a permit of `scans`.
+    /// Starts a walk through the rows of `view`. Its reads wait for a permit of `scans`.
     pub fn begin(&self, view: &View, scans: &Arc<Semaphore>) -> Result<StoreDump> {
         let permit = Arc::clone(&self.permits)
             .try_acquire_owned()
@@ -54,7 +54,7 @@ impl Dumps {
         })
     }
 
-    /// Ends all walks: they hold files.
+    /// Ends all walks, since they keep files open.
     pub fn close(&self) {
         for walk in locked(&self.open).drain(..).filter_map(|walk| walk.upgrade()) {
             drop(locked(&walk).take());
@@ -62,7 +62,7 @@ impl Dumps {
     }
 }
 
-/// The view's own snapshot is needed only until the walk has its files.
+/// The snapshot of the view is needed only until the walk has its files.
 pub fn walk(view: &View) -> Box<dyn Iterator<Item = std::result::Result<(Bytes, Bytes), LsmError>> + Send> {
     let AnyTree::Standard(tree) = &view.files().rows.tree else {
         // Only a keyspace with separated values is of the other kind, and ours has none.

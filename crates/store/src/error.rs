@@ -1,4 +1,4 @@
-//! Why a store cannot be opened, and the mapping of the sorted store's errors to engine errors.
+//! The reasons why a store cannot be opened, and the conversion of the sorted store's errors to engine errors.
 
 use std::fmt;
 use std::io;
@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use lazuli_engine::Error;
 
-/// Why a store cannot be opened. Its complete batches were not changed. An unfinished end of the log may already have been
-/// moved to `cut-N`; after relaxed durability, so may a damaged end, which can contain complete batches.
+/// The reason why a store cannot be opened. Its complete batches were not changed. An unfinished end of the log
+/// may already have been moved to `cut-N`; after relaxed durability, so may a damaged end, which can contain
+/// complete batches.
 #[derive(Debug)]
 pub enum OpenError {
     /// Another process, or another part of this one, has the store open.
@@ -30,7 +31,7 @@ pub enum OpenError {
     NotEmpty(PathBuf),
     /// A restore into this directory was interrupted.
     Unfinished(PathBuf),
-    /// The files are not as they were written.
+    /// The files have unexpected contents.
     Corrupt(String),
     /// Data that was acknowledged is missing. [`Options::accept_data_loss`](crate::Options::accept_data_loss) opens the store
     /// without it.
@@ -39,7 +40,7 @@ pub enum OpenError {
     Io {
         /// The operation, and the file.
         what: String,
-        /// The error of the system.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
@@ -108,7 +109,7 @@ pub(crate) fn open_error(error: fjall::Error, dir: &Path) -> OpenError {
     }
 }
 
-/// The error says that a file holds less, or something else, than it should; not that the system failed.
+/// Does the error mean that the contents of a file are wrong, rather than that the system failed?
 fn is_short(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -116,7 +117,7 @@ fn is_short(error: &io::Error) -> bool {
     )
 }
 
-/// Why writes are no longer accepted.
+/// The reason why writes are no longer accepted.
 pub(crate) fn poisoned(why: &str) -> Error {
     Error::Poisoned(why.into())
 }

@@ -41,13 +41,13 @@ pub struct Files {
     pub db: Database,
     /// Its one keyspace.
     pub rows: Keyspace,
-    /// Its rows that are in no file yet.
+    /// Rows that are in no file yet.
     pub memtables: Memtables,
     /// The cache for scans.
     pub scans: ScanCache,
     /// The cache for reads by key.
     pub points: RowCache,
-    /// A hook for tests, called before a row is read from files.
+    /// A hook for tests that is called before a row is read from files.
     #[cfg(test)]
     pub gate: crate::reads_tests::Gate,
     /// The directory with its lock.
@@ -60,7 +60,7 @@ impl Files {
         Self::open_in(Directory::open(dir)?, options)
     }
 
-    /// Opens or creates the files in a directory that is locked already.
+    /// Opens or creates the files in a directory that is already locked.
     pub fn open_in(directory: Directory, options: &Options) -> Result<Self, OpenError> {
         Self::open_as(directory, options, limits::WORKER_THREADS)
     }
@@ -75,7 +75,7 @@ impl Files {
         let is_new = !data.exists();
         let was_closed = directory.closed_at()?.is_some();
         let was_created = missing::was_created(&directory, options.accept_data_loss)?;
-        // The durability of the last opening matters here, not that of this one.
+        // This depends on the durability of the last opening, not of this one.
         preflight::verify(&data, directory.was_relaxed()?, was_closed, was_created)?;
         if !was_closed {
             settle::all(&directory)?;
@@ -113,7 +113,7 @@ impl Files {
         self.db.cache_capacity() + (self.scans.bytes_max() + self.points.bytes_max()) as u64
     }
 
-    /// New writes should wait, because writing out and merging do not keep up.
+    /// Should new writes wait, because writing out and merging do not keep up?
     pub fn is_behind(&self) -> bool {
         self.rows.sealed_memtable_count() > limits::FULL_MEMTABLES_MAX
             || self.rows.l0_table_count() > limits::UNMERGED_FILES_MAX
@@ -129,7 +129,7 @@ impl Files {
         self.db.write_buffer_size()
     }
 
-    /// Every row is in a sorted file.
+    /// Is every row in a sorted file?
     pub fn is_all_written(&self) -> bool {
         self.memtable_bytes() == 0 && !self.is_writing_out()
     }
@@ -140,12 +140,12 @@ impl Files {
         let _ = self.rows.rotate_memtable();
     }
 
-    /// Memtables are being written out.
+    /// Are memtables being written out?
     pub fn is_writing_out(&self) -> bool {
         self.rows.sealed_memtable_count() > 0
     }
 
-    /// Memtables are being written out or sorted files merged.
+    /// Are memtables being written out, or sorted files being merged?
     pub fn is_busy(&self) -> bool {
         self.is_writing_out() || self.db.active_compactions() > 0
     }

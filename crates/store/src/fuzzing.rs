@@ -1,4 +1,5 @@
-//! For fuzz targets: the functions that read files before the sorted store opens them, each to be called by itself.
+//! For fuzz targets: the functions that read files before the sorted store opens them, each callable
+//! separately.
 
 use std::collections::BTreeMap;
 

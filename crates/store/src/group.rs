@@ -16,16 +16,16 @@ use crate::keyspace;
 use crate::limits::{GROUP_BYTES_MAX, GROUP_COMMITS_MAX, WRITE_BYTES};
 use crate::permit::Permit;
 
-/// A group that is being put together.
+/// A group that is being assembled.
 #[derive(Default)]
 pub struct Group {
     /// The last state of each row it changes.
     pub batch: HashMap<Bytes, Option<Bytes>>,
     /// Upper bound of the bytes of `batch` in the log.
     pub bytes: usize,
-    /// A caller waits for it to be durable, even if it changes no row.
+    /// Does a caller wait for it to be durable, even if it changes no row?
     pub must_sync: bool,
-    /// Some of the rows are erased.
+    /// Are some of the rows erased?
     pub erases: bool,
     /// Commits in it.
     pub commits: u64,
@@ -43,7 +43,7 @@ pub enum PendingReply {
 }
 
 impl Group {
-    /// How many jobs it has.
+    /// The number of its jobs.
     pub fn jobs(&self) -> usize {
         self.replies.len()
     }
@@ -94,7 +94,7 @@ impl Group {
     }
 }
 
-/// Bytes that erasing rows adds to a group.
+/// Bytes that erasing these rows adds to a group.
 pub fn erase_bytes(keys: &[Bytes]) -> usize {
     keys.iter().map(|key| WRITE_BYTES + key.len()).sum()
 }

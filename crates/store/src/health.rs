@@ -12,19 +12,19 @@ pub struct Health {
     commits: AtomicU64,
     groups: AtomicU64,
     largest_group: AtomicU64,
-    /// How many commits shared a sync.
+    /// Histogram: number of commits that shared a sync.
     pub group_commits: Histogram<{ COUNTS.len() }>,
-    /// How long it took to make a group durable.
+    /// Histogram: time to make a group durable.
     pub sync_time: Histogram<{ MICROS.len() }>,
 }
 
 impl Health {
-    /// Why writes are no longer accepted; `None` if they are.
+    /// The reason why writes are no longer accepted; `None` if they are.
     pub fn poison(&self) -> Option<&str> {
         self.poison.get().map(String::as_str)
     }
 
-    /// Stops accepting writes for good.
+    /// Permanently stops accepting writes.
     pub fn set_poison(&self, why: String) {
         // Only the first reason is reported.
         let _ = self.poison.set(why);

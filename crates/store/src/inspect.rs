@@ -1,7 +1,7 @@
 //! Verifies every byte of every file of a store, without opening the store and without changing anything.
 //!
-//! Sorted files: each has a checksum of the whole of it in the list of files, and the list has one in `current`. Logs:
-//! each batch has one. Files without a checksum are compared with their expected content. Files that are never read
+//! The list of files has a checksum of each sorted file, and `current` has the checksum of the list. Logs: each
+//! batch has one. Files without a checksum are compared with their expected content. Files that are never read
 //! (lock files, older lists, files that are on no list) are not verified, but reported as a note.
 
 use std::collections::{BTreeMap, BTreeSet};

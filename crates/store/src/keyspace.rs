@@ -1,4 +1,4 @@
-//! Every kind of key in the store, on one screen.
+//! All kinds of keys in the store.
 //!
 //! | byte | kind | rest of the key | value |
 //! |---|---|---|---|
@@ -13,7 +13,7 @@ use lazuli_engine::{TableId, keycode};
 const STATE: u8 = 0x01;
 const ROW: u8 = 0x02;
 
-/// Bytes in front of a row's partition.
+/// Number of bytes before a row's partition.
 pub const ROW_PREFIX_BYTES: usize = 9;
 
 /// The key of the store's state.
@@ -56,7 +56,7 @@ pub enum KeyKind<'a> {
     Row(TableId, &'a [u8]),
 }
 
-/// What kind of key is this? `None` if it is unknown.
+/// The kind of a key; `None` if it is unknown.
 pub fn kind(key: &[u8]) -> Option<KeyKind<'_>> {
     match key.split_first()? {
         (&STATE, []) => Some(KeyKind::State),
@@ -72,7 +72,7 @@ pub fn kind(key: &[u8]) -> Option<KeyKind<'_>> {
 mod tests {
     use super::*;
 
-    /// The numbers on disk. A line here may be added, never changed or removed.
+    /// The numbers on disk. Lines may be added here, but never changed or removed.
     #[test]
     fn kinds_keep_their_numbers() {
         assert_eq!(STATE_KEY, [1]);

@@ -1,8 +1,8 @@
 //! The durable engine for one machine.
 //!
-//! [`Store`] keeps rows in a sorted store on disk. One thread, the committer, owns all writes: it takes all waiting
-//! commits, decides them in order, writes one batch, syncs once, publishes, and sends the results. Readers use the view
-//! that was published last and never wait for writes.
+//! [`Store`] keeps rows in a sorted store on disk. One thread, the committer, owns all writes: it takes all
+//! waiting commits, decides them in order, writes one batch, syncs once, publishes, and sends the results.
+//! Readers use the latest published view and never wait for writes.
 
 mod acknowledged;
 mod adopt;

@@ -6,9 +6,9 @@
 //! |---|---|
 //! | a commit waits for the committer | [`QUEUE_BYTES_MAX`] for all that wait: their input, of at most [`COMMIT_INPUT_BYTES_MAX`] each, and rows that were read for them, of at most [`COMMIT_READ_BYTES_MAX`] each |
 //! | the committer decides it | it writes at most [`COMMIT_BYTES_MAX`], the results of updates included |
-//! | it joins a group | a group takes commits up to [`GROUP_BYTES_MAX`]; a larger commit is a group of its own |
+//! | it joins a group | a group takes commits up to [`GROUP_BYTES_MAX`]; a larger commit forms a separate group |
 //! | the group becomes one batch of the log | [`BATCH_BYTES_MAX`] |
-//! | the batch moves to the memtable | [`WRITE_BUFFERS_MAX`] memtables, or one batch that is larger |
+//! | the batch moves to the memtable | [`WRITE_BUFFERS_MAX`] memtables, or one larger batch |
 //! | recovery reads a batch that a crash left unfinished | [`REST_BYTES_MAX`] |
 //!
 //! The assertions at the end of this file keep these in order. Above all, recovery must be able to read whatever the
@@ -21,7 +21,7 @@ pub use lazuli_engine::limits::{COMMIT_BYTES_MAX, COMMIT_INPUT_BYTES_MAX, VALUE_
 /// Longest encoded key; the sorted store counts key bytes in 16 bits.
 pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
 
-/// Jobs that may wait for the committer, by the bytes that they hold; see [`COMMIT_BYTES_MIN`].
+/// Maximum bytes of the jobs that wait for the committer; see [`COMMIT_BYTES_MIN`].
 pub const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The size of one unit of the queue's bound.
 pub const QUEUE_UNIT_BYTES: usize = 1024;
@@ -45,7 +45,7 @@ pub const BATCH_BYTES_MAX: usize = LOG_BATCH_BYTES + COMMIT_BYTES_MAX;
 /// Maximum bytes that recovery reads into memory after the last complete batch of a log.
 pub const REST_BYTES_MAX: usize = 1 << 30;
 
-/// The longest that the committer waits for callers that are likely to come back.
+/// Maximum time that the committer waits for callers that are likely to return.
 pub const GATHER_MAX: Duration = Duration::from_micros(500);
 /// A shorter wait is not worthwhile.
 pub const GATHER_MIN: Duration = Duration::from_micros(20);
@@ -61,25 +61,25 @@ pub const LATE_PAUSE_MIN: Duration = Duration::from_micros(200);
 /// Maximum pause between portions.
 pub const LATE_PAUSE_MAX: Duration = Duration::from_millis(5);
 
-/// Rows whose latest state the committer remembers, to check conditions without reading.
+/// Number of rows whose latest state the committer keeps, to check conditions without reading.
 pub const RECENT_ROWS_MAX: usize = 4096;
 /// And their bytes.
 pub const RECENT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Maximum rows that one call of `erase` removes: a few milliseconds of the committer's time.
 pub const ERASE_ROWS_MAX: usize = 1000;
-/// Maximum tables for which the position of `erase` is remembered.
+/// Maximum number of tables for which the position of `erase` is kept.
 pub const ERASE_TABLES_MAX: usize = 1024;
 
 /// Maximum ranges of a scan that is read as single rows; each range must cover one row only.
 pub const INLINE_POINTS_MAX: usize = 32;
 
-/// Reads of single rows from files at a time, unless the options say otherwise; more wait. Each has a thread that mostly
-/// waits for the disk.
+/// Concurrent reads of single rows from files, unless the options say otherwise; more wait. Each has a thread
+/// that mostly waits for the disk.
 pub const READS: usize = 64;
 /// The highest value that the options accept: below the number of threads in tokio's blocking pool.
 pub const READS_MAX: usize = 256;
-/// Reads that may wait for a thread.
+/// Maximum reads that wait for a thread.
 pub const READS_WAITING_MAX: usize = 64 * 1024;
 /// A read that has waited for this long gets another thread, if one is left: busy threads may wait for the disk.
 pub const READ_WAIT_MAX: Duration = Duration::from_millis(1);
@@ -94,12 +94,12 @@ pub const SEGMENTS_IN_CACHE_MIN: usize = 16;
 pub const SEGMENT_BORDERS_SHARE: usize = 8;
 /// Maximum bytes of borders: about 80,000 segments, or 10 GB of rows.
 pub const SEGMENT_BORDERS_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// A range of keys becomes a segment only if its rows take at least the size of a segment divided by this: finding a
-/// smaller segment would cost as much as reading its rows.
+/// A range of keys becomes a segment only if its rows take at least this fraction of the size of a segment:
+/// finding a smaller segment would cost as much as reading its rows.
 pub const SEGMENT_SHARE_MIN: usize = 16;
 /// Maximum borders that one scan adds; a later scan divides the rest.
 pub const BORDERS_MAX: usize = 4096;
-/// Segments that are looked at to find room for another one.
+/// Number of segments that are examined to find room for another one.
 pub const CACHE_PROBES_MAX: usize = 16;
 /// After this many failed searches for room, the scan counts of all segments are halved.
 pub const CACHE_DECLINES_MAX: usize = 256;
@@ -114,13 +114,14 @@ pub const MEMTABLE_SHARE: u64 = 4;
 /// New writes wait while rows that are in no sorted file yet would take more than this many memtables, unless there is
 /// nothing left to write out.
 pub const WRITE_BUFFERS_MAX: u64 = 4;
-/// About the size of a sorted file. Smaller files are merged in smaller steps, during which nothing is written out.
+/// Approximate size of a sorted file. Smaller files are merged in smaller steps, during which nothing is
+/// written out.
 pub const SORTED_FILE_BYTES: u64 = 32 * 1024 * 1024;
-/// About the size of a block of a sorted file: the unit of reading, checking and caching.
+/// Approximate size of a block of a sorted file: the unit of reading, checking and caching.
 pub const BLOCK_BYTES: u32 = 8 * 1024;
-/// Log files together, after which the oldest rows are moved to sorted files.
+/// Total size of log files at which the oldest rows are moved to sorted files.
 pub const JOURNAL_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Threads that write and merge sorted files.
+/// Number of threads that write and merge sorted files.
 pub const WORKER_THREADS: usize = 1;
 
 /// New writes wait while more full memtables than this wait to be written out. Below the sorted store's own limit of
@@ -132,7 +133,7 @@ pub const UNMERGED_FILES_MAX: usize = 18;
 pub const SPACE_RESERVE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// On a small disk, the reserve is at most its size divided by this.
 pub const SPACE_RESERVE_SHARE: u64 = 16;
-/// How often a waiting committer checks whether it can continue.
+/// Interval for checking whether a waiting committer can continue.
 pub const STALL_POLL: Duration = Duration::from_millis(2);
 
 /// After this time without a commit the committer frees memory that only a busy store needs.
@@ -152,7 +153,7 @@ pub const LOAD_PAGE_BYTES: usize = 1024 * 1024;
 /// threads.
 pub const FIXED_BYTES: u64 = 128 * 1024 * 1024;
 
-/// Findings that a check lists; it counts all.
+/// Maximum findings that a check lists; it counts all of them.
 pub const CHECK_FINDINGS_MAX: usize = 100;
 
 const _: () = assert!(COMMIT_BYTES_MIN <= COMMIT_INPUT_BYTES_MAX);
@@ -160,11 +161,11 @@ const _: () = assert!(COMMIT_BYTES_MIN <= COMMIT_INPUT_BYTES_MAX);
 const _: () = assert!(COMMIT_INPUT_BYTES_MAX + COMMIT_READ_BYTES_MAX <= QUEUE_BYTES_MAX);
 const _: () = assert!(QUEUE_BYTES_MAX / QUEUE_UNIT_BYTES < u32::MAX as usize);
 const _: () = assert!(ERASE_ROWS_MAX * (KEY_BYTES_MAX + WRITE_BYTES) <= QUEUE_BYTES_MAX);
-// What a job may add to a group is within the bound of a batch: a commit, rows from elsewhere, keys to erase.
+// Every kind of job is within the bound of a batch: a commit, imported rows, keys to erase.
 const _: () = assert!(LOG_ROW_BYTES <= WRITE_BYTES);
 const _: () = assert!(GROUP_BYTES_MAX <= COMMIT_BYTES_MAX);
 const _: () = assert!(ERASE_ROWS_MAX * (KEY_BYTES_MAX + WRITE_BYTES) <= COMMIT_BYTES_MAX);
-// Recovery can read whatever the committer can write.
+// Recovery can read everything that the committer can write.
 const _: () = assert!(BATCH_BYTES_MAX <= REST_BYTES_MAX);
 // A batch fits into the log without making the log too large at once.
 const _: () = assert!((BATCH_BYTES_MAX as u64) < JOURNAL_BYTES_MAX);

@@ -1,4 +1,4 @@
-//! Creates a store from existing rows, for instance from a backup, and keeps their versions.
+//! Creates a store from existing rows, for instance from a backup, with their versions.
 //!
 //! What must stay true: until it is published, the directory has a mark; a directory with this mark is not opened as a
 //! store.
@@ -38,7 +38,7 @@ pub struct Loaded {
 }
 
 impl Loader {
-    /// Begins a store in `dir`, which must be empty or not exist.
+    /// Starts a store in `dir`, which must be empty or not exist.
     pub fn create(dir: impl AsRef<Path>, options: &Options) -> std::result::Result<Self, OpenError> {
         let directory = Directory::begin_load(dir.as_ref())?;
         let files = Files::open_in(directory, options)?;
@@ -120,7 +120,7 @@ impl Loaded {
         }
     }
 
-    /// Publishes it: from now on it is a store.
+    /// Publishes it: from now on it is a usable store.
     pub fn publish(self) -> std::result::Result<(), OpenError> {
         self.content.stop();
         self.files.directory.mark_closed(self.state.last_version)?;

@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! The options for opening a store.
 
 use lazuli_engine::Clock;
 
@@ -8,7 +8,7 @@ use crate::limits::{
     MEMTABLE_SHARE, QUEUE_BYTES_MAX, READS, VALUE_BYTES_MAX, WRITE_BUFFERS_MAX,
 };
 
-/// How a store is opened. Take [`Options::default`] and change what you need.
+/// The options for opening a store. Start from [`Options::default`] and change what you need.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Memory for cached blocks of sorted files.
@@ -17,17 +17,17 @@ pub struct Options {
     pub scan_cache_bytes: u64,
     /// Memory for single rows that were read by their keys; zero turns this cache off.
     pub row_cache_bytes: u64,
-    /// When a commit counts as complete.
+    /// Defines when a commit counts as complete.
     pub durability: Durability,
-    /// Open the store although data that was acknowledged is missing.
+    /// Open the store even if acknowledged data is missing.
     pub accept_data_loss: bool,
     /// Where versions come from.
     pub clock: Clock,
     /// Memory for rows that are not yet in a sorted file; about three times as much is in use under load.
     pub memtable_bytes: u64,
-    /// Scans that run at the same time; more wait.
+    /// Maximum concurrent scans; more wait.
     pub scans_max: usize,
-    /// Reads of single rows from files at the same time; more wait.
+    /// Maximum concurrent reads of single rows from files; more wait.
     pub reads_max: usize,
 }
 
@@ -39,9 +39,10 @@ impl Options {
         Self { cache_bytes, scan_cache_bytes, row_cache_bytes, memtable_bytes: memtable_bytes(bytes), ..self }
     }
 
-    /// Upper bound of the memory that a store with these options takes: its caches; rows that are in no sorted file yet,
-    /// including the batch that is decided; the row that an update computes, twice; commits that wait; content on its way;
-    /// and a fixed amount for the rest. Pages of scans and rows that were read belong to the callers.
+    /// Upper bound of the memory that a store with these options takes: its caches; rows that are in no sorted
+    /// file yet, including the batch that is decided; the row that an update computes, twice; waiting commits;
+    /// content in transit; and a fixed amount for the rest. Pages of scans and returned rows belong to the
+    /// callers.
     pub fn memory_bytes_max(&self) -> u64 {
         let caches = self.cache_bytes + self.scan_cache_bytes + self.row_cache_bytes;
         let computed = 2 * VALUE_BYTES_MAX as u64;
@@ -76,15 +77,15 @@ impl Default for Options {
     }
 }
 
-/// The size of a memtable next to caches of a size.
+/// The size of a memtable for caches of a given size.
 fn memtable_bytes(cache_bytes: u64) -> u64 {
     (cache_bytes / MEMTABLE_SHARE).clamp(MEMTABLE_BYTES_MIN, MEMTABLE_BYTES_MAX)
 }
 
-/// When a commit counts as complete.
+/// Defines when a commit counts as complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// When the disk has it: it survives a loss of power.
+    /// When it is on the disk: it survives a loss of power.
     Full,
     /// When the operating system has it: it survives the end of the process, but not a loss of power.
     Relaxed,
@@ -96,8 +97,8 @@ mod tests {
 
     const MIB: u64 = 1024 * 1024;
 
-    /// A bug: with caches of 64 MiB, rows that were in no sorted file yet took up to 129 MiB, so a server under load exceeded
-    /// its bound of memory.
+    /// With caches of 64 MiB, rows that were in no sorted file yet took up to 129 MiB, so a server under load
+    /// exceeded its memory bound.
     #[test]
     fn small_caches_come_with_small_write_buffers() {
         let unwritten = |mib: u64| Options::default().with_caches(mib * MIB).unwritten_bytes_max() / MIB;

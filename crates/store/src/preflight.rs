@@ -25,11 +25,12 @@ const CURRENT: &str = "current";
 pub const TABLES: &str = "tables";
 /// The suffix of log names.
 pub const LOG_EXTENSION: &str = "jnl";
-/// The file that names the list of files: its number (8 bytes), its XXH3 (16), and this for the kind of checksum.
+/// The file that names the list of files: its number (8 bytes), its XXH3 (16), and this byte for the kind of
+/// checksum.
 const CURRENT_KIND: u8 = 0;
 
-/// Verifies the files in `data`. `was_closed` says that the store was closed cleanly, `was_created` that all files of a
-/// new store were there once.
+/// Verifies the files in `data`. `was_closed` says that the store was closed cleanly, `was_created` that the
+/// creation of the store was completed.
 ///
 /// `was_relaxed` says that commits did not wait for the disk when it was last open.
 pub fn verify(data: &Path, was_relaxed: bool, was_closed: bool, was_created: bool) -> Result<(), OpenError> {
@@ -92,7 +93,7 @@ fn verify_logs(data: &Path, was_relaxed: bool, was_closed: bool) -> Result<bool,
         match summary.tail {
             Tail::Clean => {}
             Tail::Torn | Tail::Holed if is_last && !was_closed => cut(dir, path, summary.end, summary.tail)?,
-            // Where commits do not wait for the disk, a loss of power can leave any of the last ones unfinished.
+            // If commits do not wait for the disk, a loss of power can leave any of the last ones unfinished.
             Tail::Altered | Tail::Damaged if is_last && !was_closed && was_relaxed => {
                 cut(dir, path, summary.end, summary.tail)?;
             }
@@ -117,7 +118,8 @@ pub fn altered(path: &Path, end: u64) -> String {
     )
 }
 
-/// Verifies the list of files of every keyspace. A store that was used has at least two: the rows', and one about them.
+/// Verifies the list of files of every keyspace. A used store has at least two keyspaces: the rows, and
+/// metadata about them.
 pub fn verify_keyspaces(keyspaces: &Path, is_used: bool) -> Result<(), OpenError> {
     let mut listed = 0;
     for keyspace in list(keyspaces)? {
@@ -158,7 +160,7 @@ pub fn current_list(keyspace: &Path) -> Result<Option<Vec<u8>>, OpenError> {
     Ok(Some(list))
 }
 
-/// The number of the list of files, and its checksum; or what is wrong.
+/// The number of the list of files, and its checksum; or a description of the damage.
 pub fn read_current(bytes: &[u8]) -> Result<(u64, u128), &'static str> {
     let (number, rest) = bytes.split_first_chunk().ok_or("it is too short")?;
     let (checksum, kind) = rest.split_first_chunk().ok_or("it is unreadable")?;

@@ -1,4 +1,4 @@
-//! Where jobs wait for the committer, and how it takes them in groups.
+//! The queue of jobs for the committer, and how it takes them in groups.
 //!
 //! The channel has no bound of its own: every job but the last holds a [permit](crate::permit) from before it is sent
 //! until its group is done.
@@ -68,9 +68,9 @@ impl Callers {
 pub struct Waiting {
     receiver: Receiver<Job>,
     counts: Arc<Counts>,
-    /// How many callers there were at the end of the last group: those in it and those waiting.
+    /// Number of callers at the end of the last group: those in it and those waiting.
     expected: usize,
-    /// How long to wait for them.
+    /// Time to wait for them.
     gather_time: Duration,
 }
 
@@ -85,8 +85,8 @@ pub enum Taken {
 }
 
 impl Waiting {
-    /// Waits for a job, for at most `time`, and takes all other waiting jobs, up to the limits of a group. `None` is for
-    /// a caller that has nothing to do in the meantime.
+    /// Waits for a job, for at most `time`, and takes all other waiting jobs, up to the limits of a group.
+    /// `None` means no time limit.
     pub fn take(&mut self, jobs: &mut VecDeque<Job>, time: Option<Duration>) -> Taken {
         let first = match time {
             None => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -118,15 +118,16 @@ impl Waiting {
         }
     }
 
-    /// Notes the number of jobs of a group, and the time of its sync. After a group that is mostly rejected, the callers are not
-    /// expected together: they compete, and the first one to come back should not wait for the others.
+    /// Notes the number of jobs of a group, and the time of its sync. After a group that is mostly rejected,
+    /// the callers are not expected together: they compete, and the first one to return should not wait for the
+    /// others.
     pub fn note(&mut self, jobs: usize, rejections: usize, sync: Duration) {
         self.expected = (jobs + self.counts.waiting.load(Ordering::Acquire)).min(GROUP_COMMITS_MAX);
         self.gather_time =
             if 2 * rejections >= jobs.max(1) { Duration::ZERO } else { (sync / 2).min(GATHER_MAX) };
     }
 
-    /// Waits a moment for expected callers.
+    /// Waits briefly for expected callers.
     fn gather(&self) {
         let is_complete = || self.counts.waiting.load(Ordering::Acquire) >= self.expected;
         if self.gather_time < GATHER_MIN || is_complete() {
@@ -151,7 +152,7 @@ impl Stopwatch {
         Self(Instant::now())
     }
 
-    /// How long it has been.
+    /// The time since the start.
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }

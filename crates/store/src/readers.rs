@@ -1,8 +1,8 @@
 //! Threads for reads that need files.
 //!
-//! Most such reads do not wait for the disk, because the block is in the page cache. Then one thread does them all, one
-//! after the other, which costs less than waking a thread for each. A read that waits for too long behind others gets a
-//! thread of its own, so that a slow disk delays the reads that need it, and others by a moment at most.
+//! Most such reads do not wait for the disk, because the block is in the page cache. A single thread does these
+//! one after the other, which costs less than waking a thread for each. A read that waits too long behind
+//! others gets its own thread, so a slow disk delays the reads that need it, and others only briefly.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -18,7 +18,7 @@ use crate::limits::{READ_WAIT_MAX, READS_MAX, READS_WAITING_MAX};
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// The threads, and the reads that wait for them.
+/// The threads, and the reads waiting for them.
 #[derive(Clone)]
 pub struct Readers(Arc<Shared>);
 
@@ -36,7 +36,8 @@ struct State {
     is_closed: bool,
 }
 
-/// A thread that runs or is being started. It counts as ended when this is dropped, even if it never ran.
+/// A thread that is running or being started. It counts as ended when this value is dropped, even if it never
+/// ran.
 struct Thread {
     shared: Arc<Shared>,
     has_ended: bool,
@@ -65,7 +66,7 @@ impl Readers {
         Ok(())
     }
 
-    /// Waits for something that depends on a read that was begun, and makes sure that the read is executed.
+    /// Waits for the result of a read that was started, and ensures that the read is executed.
     pub async fn watch<F: Future>(&self, waiting: F) -> F::Output {
         let mut waiting = pin!(waiting);
         if let Ok(done) = timeout(READ_WAIT_MAX, waiting.as_mut()).await {
@@ -75,7 +76,7 @@ impl Readers {
         waiting.await
     }
 
-    /// Adds a thread, if there are reads that wait.
+    /// Adds a thread, if reads are waiting.
     fn help(&self) {
         let state = self.0.state();
         if !state.waiting.is_empty() && state.threads < self.0.threads_max {
@@ -114,7 +115,8 @@ impl Shared {
 }
 
 impl Thread {
-    /// The next read; the thread has ended if there is none. Both under one lock, so that no read is left behind.
+    /// The next read; if there is none, marks the thread as ended. Both happen under one lock, so that no read
+    /// is left behind.
     fn next(&mut self) -> Option<Work> {
         let mut state = self.shared.state();
         let work = state.waiting.pop_front();

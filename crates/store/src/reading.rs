@@ -1,8 +1,8 @@
 //! A store opened read-only: its rows can be read, and its files do not change.
 //!
-//! The sorted store writes when it opens: it cuts logs, removes files, merges others. So it opens a directory of its
-//! own, for temporary files, in which the sorted files are links and everything that it could change is a copy. It has
-//! no worker there.
+//! The sorted store writes when it opens: it cuts logs, removes files, merges others. So it opens a separate
+//! temporary directory, in which the sorted files are links and everything that it could change is a copy. It
+//! has no worker there.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read as _};
@@ -24,7 +24,7 @@ use crate::preflight::{self, LOG_EXTENSION, TABLES};
 use crate::state::State;
 use crate::view::View;
 
-/// Names that are tried for the directory.
+/// Number of names that are tried for the directory.
 const NAMES_MAX: u32 = 1000;
 
 /// The rows of a store that no other process has open, without an unfinished batch at the end of the log.

@@ -1,7 +1,7 @@
 //! Reads of rows by their keys: from memory on the caller's thread, from files on a bounded number of other threads.
 //!
-//! What must stay true: a thread that serves connections never waits for the disk. So a slow disk slows down the reads that
-//! need it, and no others.
+//! What must stay true: a thread that serves connections never waits for the disk. So a slow disk slows down
+//! only the reads that need it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,7 +11,7 @@ use crate::cell::Cell;
 use crate::files::panic_text;
 use crate::view::View;
 
-/// Where a read may look.
+/// The places where a read may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadSource {
     /// In memory only.
@@ -59,7 +59,7 @@ impl View {
         }
     }
 
-    /// The same for a row that is about to be changed, which is not worth caching.
+    /// Like `get`, for a row that is about to be changed, which is not worth caching.
     pub fn look_aside(&self, key: &[u8], source: ReadSource) -> Result<Look<Option<Cell>>> {
         if let Some(cell) = self.files().points.known(key, self.number) {
             return Ok(Look::Found(Some(cell)));
@@ -71,8 +71,7 @@ impl View {
     }
 }
 
-/// Runs a read. A panic of the sorted store, which asserts some properties of its files, is an error of this read
-/// alone.
+/// Runs a read. A panic of the sorted store, which asserts some properties of its files, fails only this read.
 pub fn caught<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(read))
         .unwrap_or_else(|panic| Err(Error::Corrupt(format!("a read panicked: {}", panic_text(&*panic)))))

@@ -78,7 +78,7 @@ impl Drop for Opener<'_> {
     }
 }
 
-/// A store with a row that is only in a file, and another that is in the cache.
+/// A store with one row that is only in a file, and another that is in the cache.
 async fn store_with_files(dir: &std::path::Path, reads_max: usize) -> Arc<Store> {
     let store = Arc::new(Store::open(dir, Options { reads_max, ..Options::default() }).unwrap());
     store
@@ -110,9 +110,9 @@ fn point(row: &str) -> Scan {
     }
 }
 
-/// Reads of single rows, and of rows that a commit depends on, were done by the threads that serve connections: with
-/// 100 ms per read, health checks took 600 ms. Here the only such thread must never wait for a file, and requests that
-/// need no file complete while all permits for reads are taken by blocked ones.
+/// Reads of single rows, and of rows that a commit depends on, were done by the threads that serve connections:
+/// with 100 ms per read, health checks took 600 ms. Here the only such thread must never wait for a file, and
+/// requests that need no file complete while blocked reads hold all permits.
 #[tokio::test]
 async fn finding_6_slow_reads_delay_no_others() {
     const READS: usize = 4;

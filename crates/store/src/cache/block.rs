@@ -7,11 +7,11 @@ use crate::keyspace;
 /// Memory of a row besides its keys and its value.
 const ENTRY_BYTES: usize = std::mem::size_of::<Entry>();
 
-/// Lines of the processor's cache that are prefetched of a row: most filters need no more.
+/// Number of processor cache lines that are prefetched of a row: most filters need no more.
 const PREFETCHED_LINES: usize = 4;
 const LINE_BYTES: usize = 64;
 
-/// Rows in order, as one view has them. Never changed once it is built.
+/// Rows in order, as of one view. Never changed after construction.
 #[derive(Debug)]
 pub struct Block {
     table: TableId,
@@ -22,7 +22,7 @@ pub struct Block {
     entries: Vec<Entry>,
 }
 
-/// Where a row is. The start of its value is the end of the one before.
+/// The position of a row. The start of its value is the end of the previous one.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     version: u64,
@@ -64,7 +64,7 @@ impl Block {
         true
     }
 
-    /// Frees memory that it has reserved but not used.
+    /// Frees memory that is reserved but not used.
     pub fn trim(&mut self) {
         self.texts.shrink_to_fit();
         self.values.shrink_to_fit();

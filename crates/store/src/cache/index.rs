@@ -10,16 +10,16 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use super::{Block, Found};
 use crate::limits::{CACHE_DECLINES_MAX, CACHE_PROBES_MAX, SEGMENT_BORDERS_BYTES_MAX, SEGMENT_BORDERS_SHARE};
 
-/// Memory of a segment besides its keys and its rows: about the overhead of the ordered map.
+/// Memory of a segment in addition to its keys and its rows: about the overhead of the ordered map.
 const SEGMENT_FIXED_BYTES: usize = 160;
-/// Scans of a segment are counted up to here.
+/// Maximum count of scans of a segment.
 const HEAT_MAX: u8 = 15;
 
 /// The segments by their lowest keys.
 #[derive(Debug, Default)]
 pub struct Index {
     segments: BTreeMap<Vec<u8>, Segment>,
-    /// The number of the last group whose writes were noted.
+    /// The number of the last group whose writes were recorded.
     pub tide: AtomicU64,
     /// Bytes of borders, and of rows.
     border_bytes: usize,
@@ -35,7 +35,7 @@ struct Segment {
     end: Vec<u8>,
     /// The last group that may have written to it.
     last_write: AtomicU64,
-    /// How often it was scanned lately.
+    /// The number of recent scans.
     heat: AtomicU8,
     block: Option<Arc<Block>>,
 }
@@ -160,8 +160,8 @@ impl Index {
         Some(segment)
     }
 
-    /// Makes room for rows of a segment by dropping those of segments that are outdated or were scanned less often;
-    /// `false` if there are none among a few.
+    /// Makes room for rows of a segment by dropping the rows of segments that are outdated or were scanned less
+    /// often; `false` if none of the few segments examined is.
     fn make_room(&mut self, wanting: &[u8], bytes: usize, heat: u8, bytes_max: usize) -> bool {
         let mut probes = 0;
         while self.row_bytes + bytes > bytes_max - borders_bytes_max(bytes_max) {
@@ -229,7 +229,7 @@ impl Index {
     }
 }
 
-/// The share of borders in a cache of this size.
+/// The share of a cache of this size that borders may use.
 fn borders_bytes_max(bytes_max: usize) -> usize {
     (bytes_max / SEGMENT_BORDERS_SHARE).min(SEGMENT_BORDERS_BYTES_MAX)
 }

@@ -1,14 +1,13 @@
-//! Rows kept in memory in the order of scans, for ranges of keys that are scanned again and again.
+//! Rows kept in memory in scan order, for ranges of keys that are scanned repeatedly.
 //!
 //! The keys of tables that were scanned are divided into segments of about equal size. The first scan of a range only
 //! records the borders of segments; a repeated scan keeps a segment's rows as a [`Block`].
 //!
-//! What must stay true: a reader finds in a block exactly the rows of its view. Views are numbered; a segment knows the
-//! number of the last group that wrote to it, and the committer notes that before anyone can have a view of that group.
-//! So the noted number is at least that of any write in the reader's view or in the block's. If it is also no greater
-//! than the numbers of both views, nothing was written between them, and their rows are the same.
-//! A
-//! new segment does not know the writes before its creation, so it treats all earlier groups as writes to it.
+//! What must stay true: a reader finds in a block exactly the rows of its view. Views are numbered; a segment
+//! has the number of the last group that wrote to it, and the committer sets it before anyone can have a view
+//! of that group. So this number is at least that of any write in the reader's view or in the block's. If it is
+//! also no greater than the numbers of both views, nothing was written between them, and their rows are the
+//! same. The writes before the creation of a segment are unknown, so all earlier groups count as writes to it.
 
 mod block;
 mod index;
@@ -23,7 +22,7 @@ pub use rows::RowCache;
 
 use crate::limits::{SEGMENT_BYTES, SEGMENTS_IN_CACHE_MIN};
 
-/// The cache. A budget of zero turns it off.
+/// The cache. A budget of zero disables it.
 #[derive(Debug)]
 pub struct ScanCache {
     bytes_max: usize,
@@ -34,7 +33,7 @@ pub struct ScanCache {
 /// The cache's entry for a key.
 #[derive(Debug)]
 pub enum Found {
-    /// Rows of a segment, as the reader's view has them.
+    /// Rows of a segment, as of the reader's view.
     Block {
         /// The rows.
         block: Arc<Block>,
@@ -48,7 +47,7 @@ pub enum Found {
         /// The lowest key after it.
         end: Vec<u8>,
     },
-    /// No segment; the next one starts here, if there is one.
+    /// No segment. The next one starts here, if there is one.
     Gap(Option<Vec<u8>>),
 }
 
@@ -65,7 +64,7 @@ impl ScanCache {
         self.segment_bytes > 0
     }
 
-    /// About the size of a segment's rows.
+    /// The approximate size of a segment's rows.
     pub fn segment_bytes(&self) -> usize {
         self.segment_bytes
     }
@@ -92,7 +91,8 @@ impl ScanCache {
         }
     }
 
-    /// Notes that the group `number` has written to some keys. Must be called before anyone has a view of the group.
+    /// Records that the group `number` has written to some keys. Must be called before anyone has a view of the
+    /// group.
     pub fn note_writes<'k>(&self, number: u64, keys: impl Iterator<Item = &'k [u8]>) {
         if !self.is_on() {
             return;

@@ -20,24 +20,25 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::cell::Cell;
 
-/// Parts with a lock of their own.
+/// Number of parts, each with its own lock.
 const SHARDS: usize = 16;
-/// Hashes by which writes are distinguished.
+/// Number of hashes by which writes are distinguished.
 const STRIPES: usize = 16 * 1024;
-/// Reads are remembered by hashes too: one for this many bytes of the budget, so that there are some for each row that fits.
+/// Reads are also recorded by hashes: one for this many bytes of the budget, so that there are some for each
+/// row that fits.
 const ASKED_BYTES: usize = 256;
 /// Maximum number of these hashes.
 const ASKED_MAX: usize = 64 * 1024;
 /// Memory of a row besides its key and value.
 const ROW_FIXED_BYTES: usize = 128;
 
-/// The cache. A budget of zero turns it off.
+/// The cache. A budget of zero disables it.
 #[derive(Debug)]
 pub struct RowCache {
     shards: Vec<Mutex<Shard>>,
     /// The last group that wrote to a key with that hash.
     writes: Vec<AtomicU64>,
-    /// The last key with that hash that was read without being found here.
+    /// The last key with that hash that was read but not found here.
     asked: Vec<AtomicU32>,
     generation_bytes_max: usize,
 }
@@ -68,7 +69,7 @@ impl Kept {
     }
 }
 
-/// The keys of the maps are hashes already.
+/// The keys of the maps are already hashes.
 #[derive(Debug, Default)]
 struct Given(u64);
 
@@ -119,7 +120,7 @@ impl RowCache {
         if let Some(cell) = &found
             && self.was_asked_for(hash)
         {
-            // A copy: the value may be a part of something much larger.
+            // Make a copy, since the value may be a part of a much larger buffer.
             let cell = Cell { version: cell.version, value: Bytes::copy_from_slice(&cell.value) };
             self.keep(hash, Kept { key: key.into(), built: number, cell });
         }
@@ -131,7 +132,8 @@ impl RowCache {
         if self.shards.is_empty() { None } else { self.find(xxh3_64(key), key, number) }
     }
 
-    /// Notes that the group `number` has written to some keys. Must be called before anyone has a view of the group.
+    /// Records that the group `number` has written to some keys. Must be called before anyone has a view of the
+    /// group.
     pub fn note_writes<'k>(&self, number: u64, keys: impl Iterator<Item = &'k [u8]>) {
         if !self.writes.is_empty() {
             keys.for_each(|key| self.stripe(xxh3_64(key)).store(number, Ordering::Release));
@@ -141,7 +143,7 @@ impl RowCache {
     /// Was this key the last one of its hash to be read? Records that it is now.
     fn was_asked_for(&self, hash: u64) -> bool {
         let place = usize::try_from(hash >> 24).unwrap_or(0) % self.asked.len().max(1);
-        // The bits that do not choose the slot; no key has the mark of an empty slot.
+        // The bits that do not choose the slot. The value of an empty slot never occurs.
         let mark = u32::try_from(hash & 0x00FF_FFFF).unwrap_or(0) | 1 << 31;
         self.asked.get(place).is_some_and(|last| last.swap(mark, Ordering::Relaxed) == mark)
     }
@@ -158,7 +160,7 @@ impl RowCache {
 
     fn find(&self, hash: u64, key: &[u8], number: u64) -> Option<Cell> {
         let mut shard = self.shard(hash);
-        // Read under the lock: a row that came from a later view is here only after its write was noted.
+        // Read under the lock: a row from a later view is cached only after its write was recorded.
         let last_write = self.stripe(hash).load(Ordering::Acquire);
         let is_it = |kept: &Kept| *kept.key == *key && last_write <= kept.built && last_write <= number;
         if let Some(kept) = shard.young.rows.get(&hash) {
@@ -239,7 +241,7 @@ mod tests {
         check(&cache, 4, 99, 1);
         check(&cache, 3, 99, 1);
         check(&cache, 9, 99, 1);
-        // An older view sees another value, and newer views cannot use the value that it finds.
+        // An older view returns another value, and newer views cannot use it.
         check(&cache, 2, 50, 50);
         check(&cache, 4, 1, 1);
         write(10);

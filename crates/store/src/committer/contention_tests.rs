@@ -1,5 +1,5 @@
-//! Commits that compete for the same rows: those that cannot succeed do not wait for the disk, and of those that wait all
-//! get a result.
+//! Commits that compete for the same rows: those that cannot succeed do not wait for the disk, and all that
+//! wait get a result.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -47,7 +47,7 @@ async fn commits_that_cannot_succeed_do_not_wait_for_the_disk() {
         assert_eq!(at_once(&store, vec![replace("a", old)]), rejected(0, Reason::Mismatch));
         assert_eq!(at_once(&store, vec![insert("a", "1")]), rejected(0, Reason::Exists));
         assert_eq!(at_once(&store, vec![replace("c", old)]), rejected(0, Reason::Missing));
-        // The first write that fails counts.
+        // The first write that fails determines the result.
         let writes = vec![replace("b", other), insert("d", "1"), replace("a", old), replace("c", old)];
         assert_eq!(at_once(&store, writes), rejected(2, Reason::Mismatch));
         // A write that depends on another one of the same commit.

@@ -1,12 +1,13 @@
 //! Rejections of commits that have lost against another one, sent a few at a time.
 //!
-//! Of many clients that change one row by its version, one wins, and all others learn at the same moment that they have
-//! lost. If all of them got their results at once, the requests that they send next would be ahead of those of the next
-//! winner. So a few get their results after each group, and the others wait. When the committer has nothing else to do, a
-//! few more get theirs after every pause.
+//! If many clients change one row on condition of its version, one wins, and all others lose at the same
+//! moment. If all of these got their results at once, their next requests would be queued before that of the
+//! next winner. So a few get their results after each group, and the others wait. While the committer is idle,
+//! a few more get theirs after every pause.
 //!
-//! What must stay true: a rejection is here only after the group that it depends on is durable and published. Its
-//! permit for the queue is free again, so it does not block other writers; their number has its own bound.
+//! What must stay true: a rejection is here only after the group that it depends on is durable and published.
+//! Its permit for the queue has been released, so it does not block other writers; the number of waiting
+//! rejections has its own bound.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,17 +21,17 @@ use crate::limits::{LATE_AT_ONCE_MIN, LATE_MAX, LATE_PAUSE_MAX, LATE_PAUSE_MIN, 
 #[derive(Default)]
 pub struct Late {
     waiting: VecDeque<(oneshot::Sender<Result<Applied>>, Applied)>,
-    /// How long the last sync took.
+    /// Duration of the last sync.
     sync: Duration,
 }
 
 impl Late {
-    /// Notes how long a sync took.
+    /// Records the duration of a sync.
     pub fn note(&mut self, sync: Duration) {
         self.sync = sync;
     }
 
-    /// How long to wait for a job before some more are sent; `None` if none is waiting.
+    /// Time to wait for a job before some more are sent; `None` if none is waiting.
     pub fn pause(&self) -> Option<Duration> {
         (!self.waiting.is_empty()).then(|| self.sync.clamp(LATE_PAUSE_MIN, LATE_PAUSE_MAX))
     }

@@ -42,7 +42,7 @@ pub enum Job {
     Commit {
         /// The commit.
         commit: Commit,
-        /// The caller that waits for it.
+        /// The caller that waits for the result.
         reply: oneshot::Sender<Result<Applied>>,
         /// Its permit for the queue.
         permit: Permit,
@@ -51,23 +51,23 @@ pub enum Job {
     Adopt {
         /// The rows.
         adoption: Adoption,
-        /// Where to send the result.
+        /// The channel for the result.
         reply: oneshot::Sender<Result<Adopted>>,
         /// Its permit for the queue.
         permit: Permit,
     },
-    /// Give out a table id.
+    /// Allocate a table id.
     FreshTable {
-        /// The caller that waits for it.
+        /// The caller that waits for the result.
         reply: oneshot::Sender<Result<TableId>>,
         /// Its permit for the queue.
         permit: Permit,
     },
-    /// Remove rows that nobody reads.
+    /// Erase rows that are no longer readable.
     Erase {
         /// Their keys.
         keys: Vec<Bytes>,
-        /// The caller that waits for it.
+        /// The caller that waits for the result.
         reply: oneshot::Sender<Result<()>>,
         /// Its permit for the queue.
         permit: Permit,
@@ -111,10 +111,10 @@ impl Committer {
     /// Works until it is stopped.
     pub fn run(mut self) {
         let mut jobs = VecDeque::new();
-        // Once there is nothing left to free, wait for a job only.
+        // Once there is nothing left to free, only wait for a job.
         let (mut is_at_rest, mut is_last) = (false, false);
         loop {
-            // Jobs that did not fit into the last group go first.
+            // Jobs that did not fit into the last group come first.
             if jobs.is_empty() && self.carried.is_none() {
                 if is_last {
                     self.late.send_all();
@@ -148,7 +148,7 @@ impl Committer {
             return;
         }
         crash_point::pass(Point::Closing);
-        // Without the mark, the next opening merely checks less.
+        // Without the mark, the next opening only checks less.
         let _ = self.files.directory.mark_closed(self.state.last_version);
     }
 
@@ -285,8 +285,7 @@ impl Committer {
         Applied::Done { version, updated: decided.updated }
     }
 
-    /// The versions that it takes over are never assigned again: the last version becomes at least the greatest of
-    /// them.
+    /// Its versions are never assigned again: the last version becomes at least the greatest of them.
     fn adopt(&mut self, group: &mut Group, adoption: Adoption, ticks: u64) -> Result<Adopted> {
         let latest = Version(ticks.max(self.state.last_version.0));
         let bytes = adoption.bytes;
@@ -322,9 +321,10 @@ impl Committer {
         }
     }
 
-    /// Makes a group durable and shows it to readers.
+    /// Makes a group durable and visible to readers.
     fn write(&mut self, group: &Group) -> Result<()> {
-        // First, for rejections too: they may be based on a batch that failed and never becomes visible.
+        // This comes first, even for rejections: they may be based on a batch that failed and never becomes
+        // visible.
         if let Some(why) = self.health.poison() {
             return Err(poisoned(why));
         }
@@ -347,13 +347,13 @@ impl Committer {
         crash_point::pass_while(Point::WritingOut, || self.files.is_writing_out());
         crash_point::pass_while(Point::Merging, || self.files.db.active_compactions() > 0);
         self.number += 1;
-        // Before anyone can have the view, so that no reader of it uses outdated cached rows.
+        // This must precede the publication of the view, so that no reader of it uses outdated cached rows.
         self.files.scans.note_writes(self.number, group.batch.keys().map(|key| &**key));
         self.files.points.note_writes(self.number, group.batch.keys().map(|key| &**key));
         self.published.publish(View::take(&self.files, self.number));
         self.health.count_group(group.bytes);
         if group.erases {
-            // Erased rows may be among the remembered ones.
+            // Erased rows may be in the cache of recent states.
             self.recent.clear(self.number);
             crash_point::pass(Point::AfterErase);
         }
@@ -380,7 +380,7 @@ impl Committer {
         // Sync every batch, even one that only erases rows: otherwise a loss of power could leave a hole in it in front
         // of a later, synced batch, and that would look like damage.
         self.log.commit(batch, self.durability).map_err(|error| match error {
-            // The sorted store rejects the batch before it writes anything, because background work has failed.
+            // The sorted store rejects the batch before writing anything, because background work has failed.
             fjall::Error::Poisoned => poisoned("writing sorted files has failed"),
             other => Error::Unknown(format!("writing the log failed: {other}")),
         })

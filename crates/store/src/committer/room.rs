@@ -1,4 +1,4 @@
-//! Space for what commits write: in memory, which background work frees, and on disk.
+//! Space for the data of commits: in memory, which background work frees, and on disk.
 
 use lazuli_engine::Result;
 
@@ -41,8 +41,8 @@ impl Committer {
         self.is_short = shortage.is_some();
     }
 
-    /// Fails if the disk has no room for `bytes` more. Bytes are written to the log first and to a sorted file later.
-    /// Writes that free space later may use half of the reserve.
+    /// Fails if the disk does not have room for `bytes` more. Bytes are written to the log first and to a
+    /// sorted file later. Writes that free space later may use half of the reserve.
     pub(super) fn check_space(&self, bytes: usize, frees: bool) -> Result<()> {
         let reserve = self.space.reserve();
         let needed = (2 * bytes as u64).saturating_add(self.files.unwritten_bytes());

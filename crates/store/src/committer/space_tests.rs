@@ -1,4 +1,5 @@
-//! A disk that fills up, and has space again: writes stop before the log fails, and continue without a restart.
+//! A disk that fills up and gets free space again: writes stop before the log fails, and continue without a
+//! restart.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -18,7 +19,7 @@ const SIZE: u64 = 1 << 40;
 /// Less than the reserve, more than half of it.
 const LITTLE: u64 = 40 * MIB;
 
-/// A log on a disk with as much free space as the test says.
+/// A log on a disk whose free space is set by the test.
 struct SmallDisk(Arc<Mutex<u64>>);
 
 impl Log for SmallDisk {

@@ -24,7 +24,7 @@ pub(super) enum Fault {
     Append,
     /// The log has the batch, but syncing it failed.
     Sync,
-    /// The sorted store rejects, because its background work has failed.
+    /// The sorted store rejects the batch, because its background work has failed.
     Background,
 }
 
@@ -81,7 +81,7 @@ async fn after_one_failure_nothing_is_acknowledged() {
             "{fault:?}"
         );
 
-        // Even if the disk works again.
+        // This holds even if the disk works again.
         *switch.lock().unwrap() = None;
         assert!(matches!(set(&store, "b", "1").await, Err(Error::Poisoned(_))));
         assert!(matches!(store.fresh_table().await, Err(Error::Poisoned(_))));

@@ -16,7 +16,7 @@ use super::pack::{Pack, PackKind, checked, io_error};
 use super::packs::Lane;
 use super::syncer::Synced;
 
-/// The bytes that were there before.
+/// The previous bytes.
 enum Before {
     /// The same bytes.
     Same,
@@ -26,7 +26,7 @@ enum Before {
     Other,
 }
 
-/// Stores a piece. It is durable once the returned sync is done. May block.
+/// Stores a piece. It is durable once the returned sync has completed. May block.
 pub fn adopt(inner: &Inner, piece: Piece, bytes: &Bytes) -> Result<Option<Synced>> {
     if !piece.is_valid() {
         return Err(Error::Corrupt(format!("{piece} is not a valid piece")));
@@ -36,7 +36,7 @@ pub fn adopt(inner: &Inner, piece: Piece, bytes: &Bytes) -> Result<Option<Synced
     summing.add(bytes);
     let (_, table) = summing.finish();
     let Some(pack) = inner.packs.adopting(&piece)? else {
-        // This process stores it already, or has assigned the range to an upload.
+        // This process already stores it, or has assigned the range to an upload.
         let pack = inner.packs.find(piece.stream).filter(|pack| !pack.is_dead(&piece));
         return match pack.map(|pack| before(&pack, &piece, bytes, &table)).transpose()? {
             Some(Before::Same) => Ok(None),

@@ -1,4 +1,4 @@
-//! Everything that pack files ask of the operating system: the interface where tests inject disk failures.
+//! All operating system calls for pack files: the interface where tests inject disk failures.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, IoSlice};
@@ -12,7 +12,7 @@ const BUFFERS_MAX: usize = 1024;
 
 /// The operations of a disk. Production uses [`RealDisk`].
 pub trait Disk: Send + Sync {
-    /// Creates a file that must not exist, for its owner only.
+    /// Creates a file that must not exist, accessible only to its owner.
     fn create(&self, path: &Path) -> io::Result<File> {
         OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
     }
@@ -150,7 +150,8 @@ pub fn read_cached(_: &File, _: usize, _: u64) -> Option<Vec<u8>> {
     None
 }
 
-/// The first range from `from` on that has data, cut at `end`. Where the system cannot tell, everything is data.
+/// The first range with data from `from` on, limited by `end`. If the system does not report holes, everything
+/// is data.
 #[cfg(target_os = "linux")]
 pub fn next_data(file: &File, from: u64, end: u64) -> io::Result<Option<(u64, u64)>> {
     use rustix::fs::SeekFrom;
@@ -168,7 +169,8 @@ pub fn next_data(file: &File, from: u64, end: u64) -> io::Result<Option<(u64, u6
     Ok((start < end).then_some((start, stop)))
 }
 
-/// The first range from `from` on that has data, cut at `end`. Where the system cannot tell, everything is data.
+/// The first range with data from `from` on, limited by `end`. If the system does not report holes, everything
+/// is data.
 #[cfg(not(target_os = "linux"))]
 pub fn next_data(_: &File, from: u64, end: u64) -> io::Result<Option<(u64, u64)>> {
     Ok((from < end).then_some((from, end)))

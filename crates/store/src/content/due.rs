@@ -17,7 +17,7 @@ struct State {
 }
 
 impl Due {
-    /// A pack has something to free.
+    /// Records that a pack has something to free.
     pub fn add(&self, number: u64) {
         if self.lock().numbers.insert(number) {
             self.changed.notify_one();

@@ -1,4 +1,4 @@
-//! Open files of packs of earlier processes: a bounded number, those used last.
+//! Open files of packs of earlier processes: a bounded number of the most recently used ones.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::limits::HANDLES_MAX;
 
-/// The open files. A file that is in use stays open although it is not here any more.
+/// The open files. A file that is in use stays open even after it is dropped from here.
 #[derive(Debug, Default)]
 pub struct Handles(Mutex<Open>);
 
@@ -20,7 +20,7 @@ struct Open {
 }
 
 impl Handles {
-    /// The file of the pack with this number, opened if need be.
+    /// The file of the pack with this number, opened if necessary.
     pub fn open(&self, number: u64, path: &Path) -> io::Result<Arc<File>> {
         if let Some(file) = self.find(number) {
             return Ok(file);

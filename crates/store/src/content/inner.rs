@@ -21,7 +21,7 @@ pub struct Inner {
     pub packs: Arc<Packs>,
     /// The threads that sync them.
     pub syncers: Syncers,
-    /// When content counts as sealed.
+    /// Defines when content counts as sealed.
     pub durability: Durability,
     /// Permits for bytes that uploads gather, in units of [`GATHERED_UNIT_BYTES`].
     pub gathered: Arc<Semaphore>,
@@ -90,14 +90,14 @@ impl Inner {
         }
         self.syncers.stop();
         for thread in threads {
-            // A panic has been reported where it happened.
+            // The panic has been reported where it happened.
             let _ = thread.join();
         }
     }
 }
 
 impl Drop for Inner {
-    /// The sync threads end by themselves when their queues are dropped.
+    /// The sync threads end when their queues are dropped.
     fn drop(&mut self) {
         self.packs.due.close();
     }

@@ -24,9 +24,9 @@ pub const FLUSH_BYTES: usize = 1024 * 1024;
 pub const GATHERED_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The size of one unit of that bound.
 pub const GATHERED_UNIT_BYTES: usize = 1024;
-/// Writes to packs that run at the same time; more wait.
+/// Maximum concurrent writes to packs; more wait.
 pub const WRITES_MAX: usize = 64;
-/// Reads that wait for the disk at the same time; more wait.
+/// Maximum concurrent reads that wait for the disk; more wait.
 pub const READS_MAX: usize = 64;
 /// Bytes of full-size chunks that all downloads together hold. Beyond it they get small chunks.
 pub const READ_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -37,13 +37,13 @@ pub const SMALL_CHUNK_BYTES: usize = 16 * 1024;
 
 /// Seals that may wait for a sync; more wait to be queued.
 pub const SYNC_QUEUE_MAX: usize = 1024;
-/// Open files of packs of earlier processes.
+/// Maximum number of open files of packs of earlier processes.
 pub const HANDLES_MAX: usize = 256;
-/// Ranges that are freed before the pack's lock is released for others.
+/// Maximum ranges that are freed before the pack's lock is released.
 pub const FREE_RUNS_MAX: usize = 64;
 /// Packs that one sweep covers; its maps take up to 128 KiB of memory for each.
 pub const SWEEP_PACKS_MAX: usize = 512;
-/// Extents on one page of a listing.
+/// Maximum extents on one page of a listing.
 pub const LIST_EXTENTS_MAX: usize = 1000;
 
 /// Maximum memory for content, besides small chunks and the maps of packs with dead ranges.

@@ -1,12 +1,12 @@
 //! Content in pack files, in the directory `content` of the store.
 //!
-//! Uploads reserve ranges of two open packs, one for small pieces and one for large ones, write them side by side, and
-//! wait for a sync that they share. Nothing is ever moved: dead ranges are returned to the file system, and a pack
-//! without live bytes is removed. Rows are the only index, so opening reads no pack.
+//! Uploads reserve ranges of two open packs, one for small pieces and one for large ones, write them side by
+//! side, and wait for a sync that they share. Nothing is ever moved: dead ranges are returned to the file
+//! system, and a pack without live bytes is removed. Rows are the only index, so opening a store reads no pack.
 //!
 //! | module | what |
 //! |---|---|
-//! | `packs`, `pack` | which packs there are, and which ranges of them are dead |
+//! | `packs`, `pack` | the existing packs, and their dead ranges |
 //! | `writer`, `syncer` | uploads |
 //! | `reader` | downloads |
 //! | `due`, `reclaim`, `sweep` | freeing |
@@ -88,7 +88,7 @@ impl PackContent {
         self.inner.close().await
     }
 
-    /// The same without waiting for writes of content that no row names yet.
+    /// Like `close`, but does not wait for writes of content that no row refers to yet.
     pub fn stop(&self) {
         self.inner.stop();
     }
@@ -123,7 +123,7 @@ impl Content for PackContent {
         Box::pin(async move {
             let packs = &self.inner.packs;
             packs.check_open()?;
-            // The lock of the pins comes first, wherever both are taken.
+            // Where both locks are taken, that of the pins comes first.
             Ok(packs.pins.free(pieces, |piece| {
                 if let Some(pack) = packs.find(piece.stream).filter(|_| piece.is_valid()) {
                     pack.state().kill(piece.offset, piece.footprint());

@@ -28,7 +28,7 @@ use super::limits::PACK_LENGTH_MAX;
 pub enum PackKind {
     /// It takes new pieces.
     Open,
-    /// It took pieces of this process, and takes no more.
+    /// It contains pieces of this process, and takes no more.
     Closed,
     /// An earlier process wrote it.
     Former,
@@ -38,11 +38,11 @@ pub enum PackKind {
 
 /// A pack file.
 pub struct Pack {
-    /// Its number: the stream of its pieces.
+    /// Its number, which is the stream of its pieces.
     pub number: u64,
     /// Where it is.
     pub path: PathBuf,
-    /// The file, if this process made it; otherwise it is opened when it is needed.
+    /// The file, if this process created it; otherwise it is opened when it is needed.
     own: OnceLock<Arc<File>>,
     handles: Arc<Handles>,
     state: Mutex<PackState>,
@@ -55,21 +55,21 @@ pub struct Pack {
 pub struct PackState {
     /// Its role in this process.
     pub kind: PackKind,
-    /// Where the next piece goes, or the end of the file.
+    /// The offset of the next piece, or the end of the file.
     pub end: u64,
-    /// Units that no row can name any more.
+    /// Units that no row can refer to any more.
     pub dead: Units,
-    /// Dead units that are yet to be freed.
+    /// Dead units that are not freed yet.
     pub to_free: Units,
-    /// Dead bytes that are being freed, or could not be freed on their own.
+    /// Dead bytes that are being freed, or that could not be freed separately.
     pub stuck: u64,
     /// Bytes reserved by uploads in progress.
     pub writing: u64,
-    /// A sweep has determined which units of a former pack are live.
+    /// Has a sweep determined which units of a former pack are live?
     pub is_swept: bool,
-    /// No crash can lose the file's name any more.
+    /// Is the file's name durable?
     pub is_entry_durable: bool,
-    /// Why it takes no more pieces, after a failed sync.
+    /// The reason why it takes no more pieces, after a failed sync.
     pub failed: Option<String>,
     /// The file was removed.
     pub is_removed: bool,
@@ -78,7 +78,7 @@ pub struct PackState {
 }
 
 impl Pack {
-    /// A pack that this process has made.
+    /// A pack that was created by this process.
     pub fn made(number: u64, path: PathBuf, file: File, kind: PackKind, handles: &Arc<Handles>) -> Self {
         let own = OnceLock::from(Arc::new(file));
         Self::new(number, path, own, PackState::new(kind), handles)
@@ -116,7 +116,7 @@ impl Pack {
         }
     }
 
-    /// The file, if it is open already.
+    /// The file, if it is already open.
     pub fn open_file(&self) -> Option<Arc<File>> {
         self.own.get().cloned().or_else(|| self.handles.find(self.number))
     }
@@ -126,7 +126,7 @@ impl Pack {
         self.handles.close(self.number);
     }
 
-    /// The units that take up space on the disk; none if the file is gone.
+    /// The units that take up space on the disk; none if the file does not exist.
     pub fn data(&self) -> io::Result<Units> {
         let file = match self.file() {
             Ok(file) => file,
@@ -165,7 +165,7 @@ impl PackState {
         }
     }
 
-    /// Marks a range as dead and to be freed. What is dead already stays as it is.
+    /// Marks a range as dead and to be freed. Parts that are already dead are not changed.
     pub fn kill(&mut self, offset: u64, bytes: u64) {
         // An invalid name must not enlarge the maps.
         let end = offset.saturating_add(bytes).min(self.end);
@@ -217,14 +217,14 @@ pub struct Claim {
     pub offset: u64,
     /// Its length.
     pub bytes: u64,
-    /// How much of it may have been written.
+    /// The end of the part that may have been written.
     pub used: u64,
     /// Is notified of abandoned ranges.
     pub due: Arc<Due>,
 }
 
 impl Claim {
-    /// Keeps the used part of the range, which is now sealed.
+    /// Keeps the used part of the range, which is sealed now.
     pub fn keep(mut self) {
         let mut state = self.pack.state();
         self.give_back(&mut state);
@@ -261,7 +261,7 @@ pub fn io_error(what: &str, path: &Path, error: &io::Error) -> Error {
     Error::Unavailable(format!("cannot {what} {}: {error}", path.display()))
 }
 
-/// The outcome of a call of the system.
+/// The outcome of a system call.
 pub fn checked<T>(what: &str, path: &Path, result: io::Result<T>) -> Result<T> {
     result.map_err(|e| io_error(what, path, &e))
 }

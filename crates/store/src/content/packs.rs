@@ -39,7 +39,7 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// Where a piece of this many bytes goes.
+    /// The kind of pack for a piece of this many bytes.
     pub fn of(bytes: u64) -> Self {
         if bytes < LARGE_BYTES_MIN { Lane::Small } else { Lane::Large }
     }
@@ -55,7 +55,7 @@ pub struct Packs {
     pub pins: Pins,
     /// Packs that have something to free.
     pub due: Arc<Due>,
-    /// Dead bytes of packs that are being removed, or could not be.
+    /// Dead bytes of packs that are being removed, or that could not be removed.
     pub removing: AtomicU64,
     /// Bytes that were freed.
     pub freed: AtomicU64,
@@ -76,14 +76,14 @@ struct Table {
     large: Option<Arc<Pack>>,
     /// The greatest number that was ever in use here.
     last: u64,
-    /// A number whose file no crash can lose. Packs below it may be removed.
+    /// The greatest number whose file name is durable. Packs below it may be removed.
     last_durable: u64,
-    /// No crash can lose the directory.
+    /// Is the directory durable?
     is_dir_durable: bool,
 }
 
 impl Packs {
-    /// Packs that are only read; nothing in their directory is changed.
+    /// Are packs only read? Then nothing in their directory is changed.
     pub fn open_idle(dir: PathBuf) -> std::result::Result<Self, OpenError> {
         let packs = Self::find_all(dir, Arc::new(RealDisk), 0)?;
         packs.close();
@@ -100,7 +100,7 @@ impl Packs {
         if packs.dir.try_exists().map_err(OpenError::io("look at", &packs.dir))? {
             fs::set_permissions(&packs.dir, Permissions::from_mode(0o700))
                 .map_err(OpenError::io("protect", &packs.dir))?;
-            // A process that was killed may have left it.
+            // A killed process may have left it.
             let _ = packs.disk.remove(&packs.dir.join(PROBE));
             packs.can_punch();
         }
@@ -241,7 +241,7 @@ impl Packs {
         Ok(pack)
     }
 
-    /// The pack for a piece of another store; `None` if the pack belongs to uploads of this process.
+    /// The pack for a piece from another store; `None` if the pack belongs to uploads of this process.
     pub fn adopting(&self, piece: &Piece) -> Result<Option<Arc<Pack>>> {
         self.check_open()?;
         let mut table = self.table();
@@ -274,7 +274,7 @@ impl Packs {
         Ok(())
     }
 
-    /// Removes a pack in which nothing is live.
+    /// Removes a pack that has no live bytes.
     pub fn remove(&self, pack: &Pack) -> io::Result<()> {
         if !self.is_outnumbered(pack)? {
             return Ok(());
@@ -325,7 +325,7 @@ impl Table {
     }
 }
 
-/// Where the pack with a number is.
+/// The path of the pack with a number.
 fn path_of(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("{number:016}.{EXTENSION}"))
 }
@@ -358,7 +358,7 @@ fn list(dir: &Path) -> io::Result<Vec<(u64, u64)>> {
     Ok(found)
 }
 
-/// Makes the directory of the packs, for its owner only.
+/// Creates the directory of the packs, accessible only to its owner.
 fn make_dir(dir: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(dir) {
         Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(e),

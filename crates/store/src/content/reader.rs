@@ -24,7 +24,7 @@ use crate::store::blocking;
 pub struct PackReader {
     inner: Arc<Inner>,
     source: Result<Source>,
-    /// The part of the piece that is still to be read.
+    /// The part of the piece that is not read yet.
     rest: Range<u64>,
     _pinned: Pinned,
 }
@@ -41,14 +41,14 @@ struct Source {
 impl PackReader {
     /// Begins a download.
     pub fn new(inner: &Arc<Inner>, piece: Piece, range: Range<u64>) -> Self {
-        // Pin before looking for the piece: from now on it is either not freed, or it is found dead.
+        // Pin the piece before looking it up: from now on, it is either not freed, or found dead.
         let pinned = inner.packs.pins.pin(&[piece]);
         let end = range.end.min(u64::from(piece.length));
         let source = find(inner, piece).map(|pack| Source { piece, pack, sums: None });
         Self { inner: Arc::clone(inner), source, rest: range.start.min(end)..end, _pinned: pinned }
     }
 
-    /// The bytes to return next, and a permit for them if they are of full size.
+    /// The bytes to return next, with a permit if they are a full-size chunk.
     fn plan(&self) -> (Range<u64>, Option<OwnedSemaphorePermit>) {
         let Range { start, end } = self.rest;
         let block = start / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;
@@ -119,7 +119,7 @@ impl Blocks {
         &self.bytes[self.wanted.clone()]
     }
 
-    /// The wanted bytes; dropping them releases the permit.
+    /// The needed bytes; dropping them releases the permit.
     fn held(self, permit: OwnedSemaphorePermit) -> Bytes {
         let wanted = self.wanted.clone();
         Bytes::from_owner(Held { bytes: self.bytes, _permit: permit }).slice(wanted)

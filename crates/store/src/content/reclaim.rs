@@ -1,4 +1,4 @@
-//! Frees the dead ranges of packs, on a thread of its own: on some disks a call takes a millisecond.
+//! Frees the dead ranges of packs, on a separate thread: on some disks a call takes a millisecond.
 //!
 //! A failure to free space is harmless: the range is dead, and the next process sweeps it.
 
@@ -32,7 +32,7 @@ fn free(packs: &Packs, pack: &Pack) {
     }
 }
 
-/// Frees some ranges; `false` if there is nothing left to free, or if the pack will be removed whole.
+/// Frees some ranges; `false` if there is nothing left to free, or if the whole pack will be removed.
 fn free_some(packs: &Packs, pack: &Pack) -> bool {
     let _freeing = pack.freeing.lock().unwrap_or_else(PoisonError::into_inner);
     let mut state = pack.state();

@@ -1,7 +1,7 @@
 //! Frees content that earlier processes left behind and that no row refers to.
 //!
-//! What must stay true: the sweep covers only packs that existed when this process opened the store. No upload of this
-//! process writes to them, so content in them that no row names now will never be named.
+//! What must stay true: the sweep covers only packs that existed when this process opened the store. No upload
+//! of this process writes to them, so content in them that no row refers to now will never be referenced.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ struct Covered {
 }
 
 impl PackSweep {
-    /// Begins with the packs that no sweep has covered yet, then takes those that were swept before.
+    /// Starts with the packs that no sweep has covered yet, then takes those that were swept before.
     pub fn new(packs: &Arc<Packs>) -> Self {
         let is_former = |pack: &Arc<Pack>| pack.state().kind == PackKind::Former;
         let mut former: Vec<Arc<Pack>> = packs.from(0).into_iter().filter(is_former).collect();
@@ -46,7 +46,7 @@ impl PackSweep {
     fn end(self) -> Result<Swept> {
         let mut swept = Swept::default();
         let mut data = BTreeMap::new();
-        // Before the lock of the pins is taken: this reads from the disk.
+        // Before taking the lock of the pins: this reads from the disk.
         for covered in self.covered.values() {
             let found = checked("read", &covered.pack.path, covered.pack.data())?;
             data.insert(covered.pack.number, found);

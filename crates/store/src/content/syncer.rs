@@ -37,7 +37,7 @@ enum Request {
 }
 
 impl Syncers {
-    /// Starts the threads; they end after [`Syncers::stop`], or when this is dropped.
+    /// Starts the threads; they end after [`Syncers::stop`], or when this value is dropped.
     pub fn start(packs: &Arc<Packs>) -> io::Result<(Self, [JoinHandle<()>; 2])> {
         let (small, small_thread) = start(packs, "lazuli-content-sync-small")?;
         let (large, large_thread) = start(packs, "lazuli-content-sync-large")?;
@@ -80,7 +80,7 @@ fn start(packs: &Arc<Packs>, name: &str) -> io::Result<(SyncSender<Request>, Joi
     Ok((sender, Builder::new().name(name.into()).spawn(run)?))
 }
 
-/// Syncs for all waiting uploads; `false` when no more requests can come.
+/// Syncs for all waiting uploads; `false` if no more requests can come.
 fn serve_group(packs: &Packs, queue: &Receiver<Request>) -> bool {
     let Ok(first) = queue.recv() else { return false };
     let mut is_going_on = true;

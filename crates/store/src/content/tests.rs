@@ -34,7 +34,7 @@ enum Call {
 /// Decides by the call, and by its number among all calls, whether it fails.
 type Plan = Box<dyn Fn(Call, usize) -> Option<ErrorKind> + Send>;
 
-/// A disk that notes all calls and fails as planned.
+/// A disk that records all calls and fails as planned.
 struct Faulty {
     calls: Mutex<Vec<Call>>,
     plan: Mutex<Plan>,
@@ -156,7 +156,7 @@ async fn a_full_disk_fails_only_that_upload() {
     assert_eq!(settled(&content).await.live, 0);
 }
 
-/// After an error an upload has failed for good: it cannot be sealed without the missing bytes.
+/// After an error an upload has failed permanently: it cannot be sealed without the missing bytes.
 #[tokio::test]
 async fn an_upload_that_failed_stays_failed() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), Faulty::new());
@@ -252,7 +252,7 @@ async fn dead_packs_are_removed() {
     assert_eq!(read_all(&content, &later).await, Ok(bytes_of(1, 90_000)));
 }
 
-/// Where parts of a file cannot be freed, whole packs are.
+/// If the file system cannot free parts of a file, whole packs are freed.
 #[tokio::test]
 async fn without_holes_whole_packs_are_freed() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), Faulty::new());

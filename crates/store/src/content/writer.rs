@@ -1,8 +1,8 @@
 //! An upload: bytes are gathered, written to a reserved range on a blocking thread while more arrive, and synced at the
 //! end.
 //!
-//! What must stay true: a range belongs to the upload until its piece is sealed and durable. Whenever the upload is
-//! dropped before, even in the middle of a write, the range is abandoned after the write has ended.
+//! What must stay true: a range belongs to the upload until its piece is sealed and durable. If the upload is
+//! dropped earlier, even in the middle of a write, the range is abandoned after the write has ended.
 
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -29,14 +29,14 @@ type Flight = JoinHandle<Result<Worker>>;
 /// An upload to packs.
 pub struct PackWriter {
     inner: Arc<Inner>,
-    /// Idle, or in use by the write in progress. After a failure there is neither.
+    /// The idle worker; `None` while a write uses it, and after a failure.
     worker: Option<Worker>,
     flight: Option<Flight>,
     gathered: Gathered,
     failed: Option<Error>,
 }
 
-/// Bytes that wait to be written.
+/// Bytes waiting to be written.
 #[derive(Default)]
 struct Gathered {
     chunks: Vec<Bytes>,
@@ -57,7 +57,7 @@ impl PackWriter {
         }
     }
 
-    /// Adds bytes to those that wait; `false` if they should be written now.
+    /// Adds bytes to the waiting ones; `false` if they should be written now.
     fn gather(&mut self, bytes: Bytes) -> bool {
         let units = u32::try_from(bytes.len().div_ceil(GATHERED_UNIT_BYTES)).unwrap_or(u32::MAX);
         let permit = Arc::clone(&self.inner.gathered).try_acquire_many_owned(units).ok();
@@ -72,7 +72,7 @@ impl PackWriter {
         has_room && self.gathered.bytes < FLUSH_BYTES
     }
 
-    /// The worker, once the current write has ended.
+    /// Returns the worker when the current write has ended.
     async fn rested(&mut self) -> Result<Worker> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -204,7 +204,7 @@ impl Worker {
         }
     }
 
-    /// Reserves a range for the next piece, when there are `left` bytes at hand.
+    /// Reserves a range for the next piece, when `left` bytes are available.
     fn reserve(&self, left: u64, is_last: bool) -> Result<Open> {
         let wanted = match self.expected {
             _ if is_last => left,
@@ -226,7 +226,7 @@ impl Worker {
         let piece = Piece {
             stream: open.claim.pack.number,
             offset: open.claim.offset,
-            // It was filled up to its capacity at most.
+            // It was filled to at most its capacity.
             length: u32::try_from(length).unwrap_or(open.capacity),
             crc,
         };

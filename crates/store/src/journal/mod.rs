@@ -34,12 +34,12 @@ const START_BYTES: usize = 13;
 const END_BYTES: usize = 13;
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// How a log file ends.
+/// The way in which a log file ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
     /// Nothing follows the last complete batch.
     Clean,
-    /// The beginning of a batch follows: its writer died.
+    /// The beginning of a batch follows: its writer was killed.
     Torn,
     /// A batch with holes follows, as a loss of power leaves it; damage can look like that too.
     Holed,
@@ -73,7 +73,7 @@ pub fn read(path: &Path) -> Result<Summary, OpenError> {
     Ok(Summary { tail: tail(&rest, summary), ..summary })
 }
 
-/// The same for a log that is in memory.
+/// Like [`read`], for a log that is in memory.
 pub fn read_bytes(bytes: &[u8]) -> Summary {
     let summary = read_batches(&mut &bytes[..], bytes.len() as u64).expect("memory can be read");
     if summary.tail == Tail::Damaged {
@@ -97,8 +97,8 @@ fn read_batches(reader: &mut impl Read, length: u64) -> std::io::Result<Summary>
     Ok(summary)
 }
 
-/// The first and last number with `number` added; `None` if it does not follow. The number of a batch is not covered by
-/// the checksum, but one that is wrong would change which write of a row is the last.
+/// The first and last number with `number` added; `None` if it does not follow. The checksum of a batch does
+/// not cover its number, but a wrong number would change the order of writes.
 fn follow(sequence: Option<(u64, u64)>, number: u64) -> Option<(u64, u64)> {
     match sequence {
         None => Some((number, number)),
@@ -112,7 +112,7 @@ fn is_near(last: Option<u64>, number: u64) -> bool {
     last.is_none_or(|last| number > last && number - last < 1 << 24)
 }
 
-/// What follows the last complete batch? There are no zeros at its end.
+/// Determines what follows the last complete batch. There are no zeros at its end.
 fn tail(rest: &[u8], summary: Summary) -> Tail {
     if rest.is_empty() {
         return Tail::Clean;
@@ -139,7 +139,8 @@ fn read_rest(file: &mut File, start: u64, path: &Path) -> Result<Vec<u8>, OpenEr
             break;
         }
         if block[..count].iter().any(|&b| b != 0) {
-            // A sparse file of a few bytes can have any length: holes take no space on disk, but they would in memory.
+            // A sparse file with a few bytes of data can have any length: holes take no space on disk, but they
+            // would in memory.
             let before = usize::try_from(next - start).ok().filter(|&bytes| bytes <= REST_BYTES_MAX);
             let Some(before) = before else {
                 let path = path.display();
@@ -218,7 +219,7 @@ fn read_batch(reader: &mut impl Read, rest: u64) -> std::io::Result<Option<(u64,
     Ok(is_whole.then_some((number, size)))
 }
 
-/// Fills the buffer; `false` if the reader ends before.
+/// Fills the buffer; `false` if the reader ends earlier.
 fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<bool> {
     match reader.read_exact(buffer) {
         Ok(()) => Ok(true),

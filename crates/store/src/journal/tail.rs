@@ -18,7 +18,7 @@ use crate::cell;
 
 use super::{END, END_BYTES, ITEM, ITEM_HEAD_BYTES, MAGIC, START, START_BYTES, Tail};
 
-/// The unit that a disk writes atomically; larger units are multiples of it.
+/// The smallest unit that a disk writes atomically; larger units are multiples of it.
 const SECTOR_BYTES: u64 = 512;
 
 /// A run of at least this many zeros at the end of a sector counts as not written: in a batch, only rows can contain that
@@ -64,7 +64,7 @@ fn has_hole(start: u64, rest: &[u8]) -> bool {
     })
 }
 
-/// An entry of a batch, by its place in what is left of the batch.
+/// An entry of a batch, by its position in the rest of the batch.
 pub struct Item {
     pub start: usize,
     key: usize,
@@ -73,7 +73,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// The row matches its checksum.
+    /// Does the row match its checksum?
     pub fn is_sound(&self, rest: &[u8]) -> bool {
         cell::view(&rest[self.key..self.value], &rest[self.value..self.end]).is_ok()
     }
@@ -89,7 +89,7 @@ pub struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    /// Those of the batch at the beginning of `rest`.
+    /// The entries of the batch at the beginning of `rest`.
     pub fn of(rest: &'a [u8]) -> Self {
         let left = match rest.first_chunk::<START_BYTES>() {
             Some(start) if start[0] == START => u32::from_le_bytes([start[1], start[2], start[3], start[4]]),
@@ -117,7 +117,7 @@ impl Iterator for Items<'_> {
     }
 }
 
-/// Is it the beginning of a batch?
+/// Is this the beginning of a batch?
 enum Beginning {
     /// Yes, and more must follow.
     Unfinished,

@@ -1,4 +1,4 @@
-//! Log files made by hand and by the sorted store.
+//! Log files, some hand-made, some written by the sorted store.
 
 use std::fs;
 use std::io::Write as _;
@@ -60,8 +60,8 @@ fn unfinished_batches() {
     {
         for length in (1..next.len()).step_by(step) {
             let torn = [&one[..], &next[..length]].concat();
-            // The checksum is present and matches, so a byte of the end was zeroed; it is unlikely that the writer died
-            // exactly there.
+            // The checksum is present and matches, so a byte of the end was zeroed; it is unlikely that the
+            // writer was killed exactly there.
             let tail = if length >= next.len() - MAGIC.len() { Tail::Holed } else { Tail::Torn };
             check(&torn, one.len(), Some((5, 5)), tail);
             check(&[torn, vec![0; 5000]].concat(), one.len(), Some((5, 5)), tail);
