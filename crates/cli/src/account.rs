@@ -1,4 +1,4 @@
-//! `lazuli account`: the accounts in the store.
+//! `lazuli account`: manages the accounts in the store.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -158,7 +158,7 @@ impl Account {
     }
 }
 
-/// Accepts account names only: the name becomes part of a path.
+/// Accepts only account names, because the name becomes part of a path.
 fn account_name(text: &str) -> Result<String, String> {
     if is_account_name(text) {
         return Ok(text.to_owned());
@@ -176,14 +176,14 @@ pub fn connection_string(name: &str, key: &str, endpoints: &[(Service, String)])
     text
 }
 
-/// The endpoints that a running server has reported.
+/// The endpoints that a running server reported.
 fn endpoints(account: &Value) -> Vec<(Service, String)> {
     let url = |service: Service| Some(account.get("endpoints")?.get(service.label())?.as_str()?.to_owned());
     Service::ALL.into_iter().filter_map(|service| Some((service, url(service)?))).collect()
 }
 
-/// Prints the connection string of a new account. A running server reports its endpoints; without one, or behind an https proxy,
-/// they are not known here.
+/// Prints the connection string of a new account. A running server reports its endpoints; without a server, or
+/// behind an https proxy, they are unknown here.
 fn show_connection(account: &Value) {
     let name = text(account, "name");
     let known = endpoints(account);

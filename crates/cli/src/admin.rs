@@ -1,4 +1,5 @@
-//! Admin calls: to the server that has a store open, or directly on a store that no server has open.
+//! Admin calls, sent to the server that has a store open, or executed directly on a store that no server has
+//! open.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use serde_json::Value;
 use crate::engine_url::{self, EngineError, EngineUrl};
 use crate::runtime;
 
-/// How long the running server may take to respond.
+/// Timeout for a response of the running server.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A call of the admin interface.
@@ -28,7 +29,7 @@ pub struct AdminCall<'a> {
     pub body: String,
 }
 
-/// Makes a call: on the store itself if no server has it open, else on that server.
+/// Makes a call: directly on the store if no server has it open, otherwise on that server.
 pub fn call(url: &EngineUrl, call: &AdminCall<'_>) -> Result<Value, String> {
     let runtime = runtime::one_thread()?;
     let opened = runtime.block_on(engine_url::open_rows(url));

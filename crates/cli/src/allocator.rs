@@ -1,5 +1,5 @@
-//! The allocator of the program: mimalloc, which gives memory back to the system soon after a load, and is faster where threads
-//! hand memory to each other.
+//! The allocator of the program: mimalloc, which returns memory to the system soon after a load, and is faster
+//! when one thread frees memory that another one allocated.
 //!
 //! With the feature `counting-allocator`, every allocation is counted, and the metrics show the sum: `tests/hostile` compares it
 //! with the bound of docs/operate.md.
@@ -14,11 +14,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[global_allocator]
 static ALLOCATOR: cap::Cap<mimalloc::MiMalloc> = cap::Cap::new(mimalloc::MiMalloc, usize::MAX);
 
-/// The count of allocated bytes, in a build that has one.
+/// The number of allocated bytes, in a build that counts them.
 #[cfg(not(feature = "counting-allocator"))]
 pub const COUNT: Option<fn() -> AllocatedBytes> = None;
 
-/// The count of allocated bytes, in a build that has one.
+/// The number of allocated bytes, in a build that counts them.
 #[cfg(feature = "counting-allocator")]
 pub const COUNT: Option<fn() -> AllocatedBytes> =
     Some(|| AllocatedBytes { live: ALLOCATOR.allocated() as u64, peak: ALLOCATOR.max_allocated() as u64 });

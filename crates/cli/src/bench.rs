@@ -1,4 +1,4 @@
-//! `lazuli bench`: measures the server next to others and next to the machine's own limits.
+//! `lazuli bench`: compares the server with other servers and with the limits of the machine.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -47,7 +47,7 @@ pub struct Bench {
     #[arg(long, value_name = "PROGRAM")]
     against: Option<PathBuf>,
 
-    /// The nginx program, to measure it too where blobs are read
+    /// The nginx program, to measure it too in workloads that read blobs
     #[arg(long, value_name = "PROGRAM")]
     nginx: Option<PathBuf>,
 
@@ -67,7 +67,7 @@ pub struct Bench {
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     entities: usize,
 
-    /// Number of messages or blobs in workloads that compare a large number with a thousand
+    /// Number of messages or blobs in workloads that compare a large number with one thousand
     #[arg(long, value_name = "COUNT", default_value_t = 100_000)]
     deep: u64,
 
@@ -75,7 +75,7 @@ pub struct Bench {
     #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
     stock: u64,
 
-    /// Size of the blob of blob-range, in MiB
+    /// Size of the blob in the workload blob-range, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     blob_mib: u64,
 
@@ -91,7 +91,7 @@ pub struct Bench {
     #[arg(long, conflicts_with_all = ["workload", "azurite", "against", "nginx", "rounds", "entities", "deep", "stock", "blob_mib"])]
     growth: bool,
 
-    /// Only this axis of growth: entities, partitions or tables; may be repeated
+    /// Measure only this axis of growth: entities, partitions or tables; may be repeated
     #[arg(long, value_name = "NAME", requires = "growth", value_parser = axis)]
     axis: Vec<Axis>,
 
@@ -129,7 +129,7 @@ fn axis(name: &str) -> Result<Axis, String> {
 }
 
 impl Bench {
-    /// Measures, and prints the results.
+    /// Runs the measurements and prints the results.
     pub fn run(self) -> Result<ExitCode, String> {
         let runtime = runtime::many_threads()?;
         if let Some(body_bytes) = self.bare {

@@ -1,4 +1,5 @@
-//! `lazuli completions` and `lazuli man`: completion scripts and man pages, made from the definition of the command line.
+//! `lazuli completions` and `lazuli man`: completion scripts and man pages, generated from the definition of
+//! the command line.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

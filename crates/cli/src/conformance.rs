@@ -1,4 +1,4 @@
-//! `lazuli conformance`: golden transcripts against any server.
+//! `lazuli conformance`: runs golden transcripts against any server.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -45,7 +45,7 @@ pub struct Conformance {
     #[arg(long, value_name = "STRING", conflicts_with = "endpoint")]
     connection_string: Option<String>,
 
-    /// Connect to this address instead of the endpoint's host; certificates must still be for that host
+    /// Connect to this address instead of the endpoint's host; certificates must still be valid for that host
     #[arg(long, value_name = "HOST:PORT")]
     connect: Option<String>,
 
@@ -53,11 +53,11 @@ pub struct Conformance {
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
 
-    /// Only transcripts whose name contains this
+    /// Run only transcripts whose name contains this
     #[arg(long, value_name = "NAME")]
     filter: Option<String>,
 
-    /// Leave out a group of transcripts; may be repeated
+    /// Skip a group of transcripts; may be repeated
     #[arg(long, value_name = "GROUP")]
     skip: Vec<String>,
 

@@ -45,7 +45,7 @@ enum ContainerCommand {
     /// Print all containers
     #[command(after_help = format!("Examples:\n  lazuli container list --prefix fi --output json\n\n{EXIT_CODES}"))]
     List {
-        /// Only containers whose names start with this
+        /// Print only containers whose names start with this
         #[arg(long, value_name = "TEXT")]
         prefix: Option<String>,
         /// Output format [default: table on a terminal, jsonl elsewhere]

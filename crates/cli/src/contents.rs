@@ -1,4 +1,4 @@
-//! Opens the object store with the content of a database, and makes sure that the two belong together.
+//! Opens the object store with the content of a database, and ensures that the two belong together.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ pub async fn attach(rows: Postgres, url: &ObjectsUrl) -> Result<Arc<dyn Engine>,
     match marked(&rows, url).await {
         Ok(content) => Ok(Arc::new(WithContent::new(Arc::new(rows), content))),
         Err(error) => {
-            // Otherwise its slot stays taken for a while.
+            // Otherwise its slot would stay taken for a while.
             let _ = rows.close().await;
             Err(error)
         }
@@ -35,7 +35,7 @@ pub async fn existing(rows: &Postgres, url: &ObjectsUrl) -> Result<Arc<dyn Conte
     }
 }
 
-/// Database and bucket carry the same number. The first front end of a new database gives it to both.
+/// The database and the bucket store the same number. The first front end of a new database writes it to both.
 async fn marked(rows: &Postgres, url: &ObjectsUrl) -> Result<ObjectContent, String> {
     let shown = |error: Error| format!("{url}: {error}");
     let bucket = Bucket::connect(url, Clock::system())?;
@@ -50,7 +50,7 @@ async fn marked(rows: &Postgres, url: &ObjectsUrl) -> Result<ObjectContent, Stri
     let is_empty = rows.ledger().live().await.map_err(|error| error.to_string())? == 0;
     let marked = match found {
         Some(found) => found,
-        // The first start, or one that was interrupted before it had marked the bucket.
+        // This is the first start, or an earlier one was interrupted before it marked the bucket.
         None if is_empty => bucket.mark(number).await.map_err(shown)?,
         None => return Err(format!("{url}: the content of this database is not in the bucket")),
     };

@@ -235,7 +235,7 @@ pub mod tests {
         )
     }
 
-    /// Are they the same, bit by bit? A NaN equals no other one.
+    /// Are the values equal, bit by bit? A NaN equals no other value.
     pub fn same(a: &Dynamic, b: &Dynamic) -> bool {
         let list = |entity: &Dynamic| -> Vec<(String, String)> {
             let mut list: Vec<_> =
@@ -291,7 +291,7 @@ pub mod tests {
         }
     }
 
-    /// A bare integer is an Int32 or nothing: as a Double it could lose digits.
+    /// A bare integer is an Int32 or an error: as a Double it could lose digits.
     #[test]
     fn integers_that_are_too_large() {
         for (members, expected) in [

@@ -21,7 +21,7 @@ use crate::progress::Progress;
 use crate::runtime;
 use crate::summary::Counter;
 
-/// Bytes of rows that are read or written together.
+/// Bytes of rows read or written together.
 const PAGE_BYTES: usize = 1024 * 1024;
 
 /// Migrate storage engines, and copy data between them.
@@ -75,7 +75,7 @@ enum EngineCommand {
 
 /// The data to copy.
 enum Origin {
-    /// Everything of an engine, which other processes may use meanwhile if it is shared.
+    /// Everything in an engine, which other processes may use at the same time if it is shared.
     Engine(Box<Copy>),
     /// A backup.
     Backup(Box<ArchiveReader>),
@@ -220,7 +220,8 @@ async fn into_store(source: &mut Origin, path: &Path, quiet: bool) -> Result<(To
     Ok((wanted, how))
 }
 
-/// Compares source and destination row by row, and writes the differences. So an interrupted copy can be resumed.
+/// Compares source and destination row by row, and writes the differences. An interrupted copy can therefore be
+/// resumed.
 async fn into_database(
     source: &mut Origin,
     filler: Filler,
@@ -277,7 +278,7 @@ async fn into_database(
     Ok((wanted, how))
 }
 
-/// Goes through a dump row by row.
+/// Reads a dump row by row.
 struct Walk {
     dump: Box<dyn Dump>,
     ready: std::collections::VecDeque<Stored>,
@@ -295,7 +296,7 @@ impl Walk {
         Ok(self.ready.pop_front())
     }
 
-    /// The row with the same key, if there is one; rows before it go to `before`.
+    /// The row with the same key, if there is one; rows before it are passed to `before`.
     async fn up_to(
         &mut self,
         wanted: &Stored,
@@ -315,7 +316,7 @@ impl Walk {
     }
 }
 
-/// The order in which dumps give rows.
+/// The order of the rows in a dump.
 fn order(a: &Stored, b: &Stored) -> Ordering {
     let key = |stored: &Stored| {
         let mut bytes = Vec::new();

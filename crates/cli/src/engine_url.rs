@@ -62,9 +62,9 @@ pub fn no_store(place: &Path) -> String {
     format!("there is no store in {}; pass the data directory of the server with --location", place.display())
 }
 
-/// Why an engine could not be opened.
+/// The reason why an engine could not be opened.
 pub enum EngineError {
-    /// Another process has it open.
+    /// Another process has the engine open.
     InUse(String),
     /// Anything else.
     Failed(String),
@@ -80,11 +80,11 @@ impl From<EngineError> for String {
 
 /// Settings of the embedded store; other engines ignore them.
 pub struct StoreSettings {
-    /// When a change is acknowledged.
+    /// Defines when a change is acknowledged.
     pub durability: Durability,
     /// Memory for caches; `None` for the store's default.
     pub cache_bytes: Option<u64>,
-    /// Open the store although data that was acknowledged is missing.
+    /// Open the store even if acknowledged data is missing.
     pub accept_data_loss: bool,
 }
 
@@ -94,7 +94,7 @@ impl Default for StoreSettings {
     }
 }
 
-/// Opens the engine, with its content in an object store if one is named.
+/// Opens the engine, with its content in an object store if a URL names one.
 pub async fn open(
     url: &EngineUrl,
     content: Option<&ObjectsUrl>,
@@ -116,7 +116,7 @@ pub async fn open(
     }
 }
 
-/// Opens the engine for a command that uses no content, wherever that is.
+/// Opens the engine for a command that uses no content, wherever the content is.
 pub async fn open_rows(url: &EngineUrl) -> Result<Arc<dyn Engine>, EngineError> {
     match url {
         EngineUrl::Postgres(url) => {
@@ -127,7 +127,7 @@ pub async fn open_rows(url: &EngineUrl) -> Result<Arc<dyn Engine>, EngineError> 
     }
 }
 
-/// The error for an object store beside an engine that has its own place for content.
+/// The error for an object store combined with an engine that stores content itself.
 pub const ONLY_DATABASES: &str =
     "an object store needs --engine postgres://…; other engines store content themselves";
 

@@ -1,4 +1,4 @@
-//! `lazuli entity`: the entities of tables, one at a time, by a query, or from and to files.
+//! `lazuli entity`: the entities of tables: single ones, queries, exports and imports.
 
 use std::io::{BufRead as _, Write as _};
 use std::process::ExitCode;
@@ -83,7 +83,7 @@ Examples:
     /// Delete an entity, which must exist
     #[command(after_help = "Examples:\n  lazuli entity delete people a 0")]
     Delete {
-        /// Only if it has this ETag
+        /// Delete it only if it has this ETag
         #[arg(long, value_name = "ETAG")]
         if_match: Option<String>,
         #[command(flatten)]
@@ -119,10 +119,10 @@ struct Written {
     target: Target,
 }
 
-/// An entity to write if it has a certain version.
+/// An entity to write, optionally only if it has a certain version.
 #[derive(Args)]
 struct Conditional {
-    /// Only if it has this ETag
+    /// Write it only if it has this ETag
     #[arg(long, value_name = "ETAG")]
     if_match: Option<String>,
     #[command(flatten)]
@@ -181,7 +181,7 @@ impl Written {
     }
 }
 
-/// Parses the entity on a command line.
+/// Parses the entity given on a command line.
 fn given(words: &[String]) -> Result<Dynamic, String> {
     if let [object] = words
         && object.trim_start().starts_with('{')

@@ -7,7 +7,7 @@ use clap::{Args, Command, Subcommand};
 use crate::admin::{self, AdminCall};
 use crate::health::AdminArgs;
 
-/// Seconds of one call: less than the time after which a call without a response fails.
+/// Duration of one call in seconds, less than the timeout for a response.
 const CALL_SECONDS: u32 = 20;
 
 /// Wait for the delivery of the events of blobs.

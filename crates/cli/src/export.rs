@@ -51,7 +51,7 @@ pub struct Export {
     #[arg(long, value_enum, default_value = "jsonl")]
     format: FileFormat,
 
-    /// Only entities that match this expression
+    /// Write only entities that match this expression
     #[arg(short, long, value_name = "EXPRESSION")]
     filter: Option<String>,
 

@@ -1,4 +1,4 @@
-//! Why a command failed, the message that it prints, and its exit code.
+//! The reason why a command failed, the message that it prints, and its exit code.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 already exists or ha
 /// Why a command failed.
 #[derive(Debug)]
 pub enum Fault {
-    /// A mistake of the caller, or a problem on this machine.
+    /// A mistake of the user, or a problem on this machine.
     Message(String),
     /// An error of the table client.
     Client(lazuli_client::Error),
@@ -183,7 +183,7 @@ fn hint(error: &str) -> Option<&'static str> {
 /// Exit code for wrong usage, the same as that of clap.
 const USAGE: u8 = 2;
 
-/// Reports wrong usage that the parser of the command line cannot see.
+/// Reports wrong usage that the command line parser cannot detect.
 pub fn usage(message: impl fmt::Display) -> Result<ExitCode, String> {
     tell!("error: {message}");
     Ok(ExitCode::from(USAGE))
@@ -194,7 +194,7 @@ pub fn found(yes: bool) -> ExitCode {
     if yes { ExitCode::SUCCESS } else { ExitCode::from(NOT_FOUND) }
 }
 
-/// Prints the error, if there is one, and returns the exit code.
+/// Prints the error, if any, and returns the exit code.
 pub fn settle(done: Result<ExitCode, Fault>, endpoint: &str) -> ExitCode {
     match done {
         Ok(code) => code,

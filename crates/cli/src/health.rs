@@ -33,7 +33,7 @@ pub struct Health {
     server: AdminArgs,
 }
 
-/// The server whose admin listener is asked.
+/// Selects the server whose admin listener is queried.
 #[derive(Args)]
 pub struct AdminArgs {
     /// Data directory of the server
@@ -49,7 +49,7 @@ pub struct AdminArgs {
     url: Option<Url>,
 }
 
-/// A URL of a server.
+/// The URL of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Url {
     /// Host and port.
@@ -65,7 +65,7 @@ impl Health {
         let is_named = self.server.is_named();
         let asked = ask(&self.server.address(root)?, path.as_deref().unwrap_or("/readyz"));
         let asked = match asked {
-            // A server in memory has no admin listener.
+            // A server with the engine memory: has no admin listener.
             Err(error) if !is_named => {
                 let service = config::usual_serve(root)?.first_port().map(local);
                 service.and_then(|address| ask(&address, HEALTH_PATH).ok()).ok_or(error)

@@ -1,4 +1,4 @@
-//! `lazuli blob lease` and `lazuli container lease`: take, renew, change, release and break leases.
+//! `lazuli blob lease` and `lazuli container lease`: acquire, renew, change, release and break leases.
 
 use clap::{Args, Subcommand};
 
@@ -15,7 +15,7 @@ pub enum LeaseCommand<A: Args> {
     Acquire {
         #[command(flatten)]
         at: A,
-        /// Seconds, 15 to 60, or -1 for a lease that never expires
+        /// Duration in seconds, 15 to 60, or -1 for a lease that never expires
         #[arg(long, value_name = "SECONDS", default_value_t = -1, allow_negative_numbers = true)]
         duration: i32,
         /// Id for the lease [default: a new one]

@@ -9,7 +9,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::prelude::*;
 
-/// Format of a line of the log.
+/// Format of the lines of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// For people.
@@ -18,16 +18,16 @@ pub enum LogFormat {
     Json,
 }
 
-/// The least important events that are logged.
+/// Minimum level of the events that are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
     /// Failures.
     Error,
-    /// Also problems that an operator should look at.
+    /// Also log problems that an operator should look at
     Warn,
-    /// Also occasional events, such as reloaded certificates.
+    /// Also log occasional events, such as reloaded certificates
     Info,
-    /// Also details of requests, for debugging.
+    /// Also log details of requests, for debugging
     Debug,
     /// Everything.
     Trace,
@@ -45,7 +45,7 @@ impl From<LogLevel> for Level {
     }
 }
 
-/// Starts logging for a command that does not serve: only warnings about the store that it opens.
+/// Starts logging for a command other than `serve`: only warnings about the store that it opens.
 pub fn start_for_commands() {
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false).without_time();
     let targets = Targets::new().with_target("lazuli_store", Level::WARN);
@@ -60,13 +60,14 @@ pub fn start(format: LogFormat, level: LogLevel, file: Option<File>) {
         None => BoxMakeWriter::new(std::io::stderr),
     };
     let layer = tracing_subscriber::fmt::layer().with_writer(writer).with_ansi(false);
-    // A failure to write to standard error cannot be reported there.
+    // A failed write to standard error cannot be reported there.
     let layer = layer.log_internal_errors(false);
     let layer = match format {
         LogFormat::Text => layer.with_target(false).boxed(),
         LogFormat::Json => layer.json().flatten_event(true).boxed(),
     };
-    // The LSM tree has threads of its own. Only its own log says why one of them failed, for example on a full disk.
+    // The LSM tree has threads of its own. Only its log contains the reason why one of them failed, for example
+    // on a full disk.
     let targets = ["fjall", "lsm_tree"]
         .into_iter()
         .fold(Targets::new().with_default(level), |targets, name| targets.with_target(name, Level::ERROR));

@@ -1,4 +1,4 @@
-//! The one binary, `lazuli`: it picks the engine, starts the server, and is the operator's tool.
+//! The binary `lazuli`: it selects the engine, starts the server, and contains the tools for operators.
 
 #[macro_use]
 mod say;
@@ -179,7 +179,7 @@ fn completed(args: Vec<OsString>) -> Result<Vec<OsString>, String> {
     Ok(config::complete(&Cli::command(), args, &|name| std::env::var_os(name))?.args)
 }
 
-/// Inserts `serve` before flags without a command. A word in that position is taken for a command.
+/// Inserts `serve` before flags without a command. A word in that position is treated as a command.
 fn with_command(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.collect();
     let names_a_command = args
@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    /// Azurite's command lines work with one word changed.
+    /// Azurite's command lines work after changing one word.
     #[test]
     fn azurite_flags_are_understood() {
         for flags in [

@@ -6,7 +6,7 @@ use std::fs::read_to_string;
 use std::path::Path;
 
 const MIB: u64 = 1024 * 1024;
-/// The caches get 1/32 of the memory.
+/// The caches take 1/32 of the memory.
 const SHARE: u64 = 32;
 /// Minimum size of the caches.
 const BYTES_MIN: u64 = 64 * MIB;
@@ -22,7 +22,7 @@ pub fn cache_bytes() -> u64 {
     share(machine_bytes(&text(Path::new("/proc/meminfo"))), limit.and_then(|limit| limit.trim().parse().ok()))
 }
 
-/// The smaller of the machine's memory and the container's limit, as far as they are known.
+/// The smaller of the machine's memory and the container's limit, if they are known.
 fn share(machine: Option<u64>, limit: Option<u64>) -> u64 {
     let memory = machine.into_iter().chain(limit).min().unwrap_or(0);
     (memory / SHARE).clamp(BYTES_MIN, BYTES_MAX)

@@ -1,4 +1,4 @@
-//! The flags about bearer tokens.
+//! The flags for bearer tokens.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use clap::{Args, ValueEnum};
 use lazuli_protocol::auth::bearer::{Policy, ROLES_CLAIM};
 use lazuli_server::oauth::{Jwks, OauthSettings, PERIOD};
 
-/// How often keys are fetched: by default, at most and at least.
+/// The interval for fetching keys: default, maximum and minimum.
 const PERIOD_SECONDS: u32 = PERIOD.as_secs() as u32;
 const PERIOD_SECONDS_MIN: i64 = 60;
 const PERIOD_SECONDS_MAX: i64 = 24 * 60 * 60;
 
-/// A way to accept tokens without an issuer. Anyone can make such a token.
+/// A way to accept tokens without a real issuer. Anyone can create such tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
     /// Tokens of `lazuli token`, over plain http too
@@ -74,7 +74,7 @@ pub struct OauthArgs {
     #[arg(long, value_name = "NAME", default_value = ROLES_CLAIM)]
     oauth_roles_claim: String,
 
-    /// URL where clients get tokens, sent in the WWW-Authenticate header [default: derived from the issuer]
+    /// URL at which clients get tokens, sent in the WWW-Authenticate header [default: derived from the issuer]
     #[arg(
         long,
         value_name = "URL",
@@ -111,7 +111,7 @@ impl OauthArgs {
     }
 }
 
-/// Rejects spaces and commas: the value becomes part of a header that clients split there.
+/// Rejects spaces and commas: the value becomes part of a header that clients split at these characters.
 fn one_word(text: &str) -> Result<String, String> {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_graphic() && b != b',') {
         return Err("not a URL: expected visible ASCII without spaces or commas".into());

@@ -27,7 +27,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The given format, or else a table on a terminal and JSON Lines elsewhere.
+    /// The requested format; by default, a table on a terminal and JSON Lines elsewhere.
     pub fn or_default(asked: Option<Format>) -> Self {
         let default = if io::stdout().is_terminal() { Format::Table } else { Format::Jsonl };
         asked.unwrap_or(default)
@@ -72,7 +72,7 @@ impl<W: Write> Printer<W> {
         Ok(self.out.flush()?)
     }
 
-    /// Prints whatever the format needs at the end.
+    /// Prints everything that the format needs at the end.
     pub fn end(mut self) -> Result<(), Fault> {
         match self.format {
             Format::Table | Format::Jsonl => {}
@@ -163,7 +163,8 @@ fn cells(entity: &Dynamic, columns: &[String]) -> Vec<String> {
     columns.iter().map(|name| shown(&value(name))).collect()
 }
 
-/// Escapes control characters and shortens long text, so that it stays on its line and does nothing to the terminal.
+/// Escapes control characters and shortens long strings, so that a value stays on its line and cannot control
+/// the terminal.
 pub fn shown(text: &str) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {

@@ -1,4 +1,4 @@
-//! Progress of a long command: one line on a terminal; elsewhere nothing, or a line for each step.
+//! Progress of a long command: one line on a terminal; otherwise nothing, or a line for each step.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
@@ -23,7 +23,8 @@ fn now() -> Instant {
 }
 
 impl Progress {
-    /// Starts counting `unit`s, such as "rows". The line shows if standard error is a terminal, unless `quiet`.
+    /// Starts counting `unit`s, such as "rows". The line is shown if standard error is a terminal, unless
+    /// `quiet` is set.
     pub fn start(what: &'static str, unit: &'static str, quiet: bool) -> Self {
         let shows = !quiet && std::io::stderr().is_terminal();
         Self { what, unit, start: now(), drawn: None, shows, rows: 0, bytes: 0 }
@@ -51,7 +52,7 @@ impl Progress {
         let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
     }
 
-    /// Removes the line, and returns bytes, time and rate.
+    /// Removes the line, and returns the bytes, the time and the rate.
     pub fn finish_bytes(self) -> String {
         let (bytes, elapsed) = (self.bytes, self.start.elapsed());
         let _ = self.finish();
@@ -90,7 +91,7 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// A bar that shows nothing yet.
+    /// An empty bar.
     pub fn new() -> Self {
         Self { is_terminal: std::io::stderr().is_terminal(), is_drawn: false }
     }
@@ -125,7 +126,7 @@ fn per_second(bytes: u64, elapsed: Duration) -> u64 {
     u64::try_from(u128::from(bytes) * 1000 / u128::from(millis)).unwrap_or(u64::MAX)
 }
 
-/// A size with a unit that fits.
+/// A size with a suitable unit.
 pub fn bytes_text(bytes: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut size = bytes as f64;
@@ -140,7 +141,7 @@ pub fn bytes_text(bytes: u64) -> String {
     if unit == "bytes" { format!("{bytes} bytes") } else { format!("{size:.1} {unit}") }
 }
 
-/// The word for one thing or for several.
+/// The singular or the plural of a word.
 pub fn plural<'a>(count: u64, one: &'a str, several: &'a str) -> &'a str {
     if count == 1 { one } else { several }
 }

@@ -16,7 +16,7 @@ use crate::target::Target;
 const DEFAULT_TOP: u64 = 100;
 /// Largest page that a service returns.
 const PAGE_ENTITIES_MAX: u64 = 1000;
-/// Plans that are shown. The pages of a query differ in their ranges only.
+/// Maximum number of plans that are shown. The pages of a query differ only in their ranges.
 const PLANS_MAX: usize = 3;
 
 /// Read entities of a table.
@@ -52,7 +52,8 @@ pub struct Query {
     #[arg(long)]
     all: bool,
 
-    /// Print to standard error how the server ran the query: the plan, the key ranges, the entities read and returned
+    /// Print to standard error how the server executed the query: the plan, the key ranges, the entities read
+    /// and returned
     #[arg(long)]
     explain: bool,
 

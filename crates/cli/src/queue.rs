@@ -12,7 +12,7 @@ use crate::storage::xml::Element;
 use crate::storage::{Session, StorageRequest, parse_pair};
 use crate::target::Target;
 
-/// Queues whose message counts are printed together.
+/// Number of queues whose message counts are printed together.
 const STATS_PAGE: usize = 100;
 
 /// List, create and delete queues, and count their messages.
@@ -37,7 +37,7 @@ enum QueueCommand {
     /// Print the names of all queues, with their metadata
     #[command(after_help = format!("Examples:\n  lazuli queue list\n  lazuli queue list --prefix jo --output json\n\n{EXIT_CODES}"))]
     List {
-        /// Only queues whose names start with this
+        /// Print only queues whose names start with this
         #[arg(long, value_name = "TEXT")]
         prefix: Option<String>,
         /// Output format [default: table on a terminal, jsonl elsewhere]
@@ -146,7 +146,7 @@ pub fn message_count(session: &mut Session<'_>, name: &str) -> Result<u64, Fault
     count.ok_or_else(|| Fault::Message("the response has no message count".into()))
 }
 
-/// Creates a queue. One that exists with the same metadata is a success without a change, which the server reports with
+/// Creates a queue. If it exists with the same metadata, nothing is changed, and the server responds with
 /// status 204.
 fn create(session: &mut Session<'_>, call: &StorageRequest, if_missing: bool) -> Result<(), Fault> {
     match session.send(call) {

@@ -27,7 +27,8 @@ impl<W: Write> Records<W> {
         Self { format, fields, out, is_first: true }
     }
 
-    /// Prints some records, each with one value per field. A null value is left out of JSON and empty elsewhere.
+    /// Prints some records, each with one value per field. A null value is omitted in JSON and empty in other
+    /// formats.
     pub fn page(&mut self, records: &[Vec<Json>]) -> io::Result<()> {
         match self.format {
             Format::Table => self.table(records)?,
@@ -41,7 +42,7 @@ impl<W: Write> Records<W> {
         self.out.flush()
     }
 
-    /// Prints whatever the format needs at the end.
+    /// Prints everything that the format needs at the end.
     pub fn end(mut self) -> io::Result<()> {
         match self.format {
             Format::Csv if self.is_first => self.csv(&[])?,
@@ -73,7 +74,7 @@ impl<W: Write> Records<W> {
     }
 
     fn json(&mut self, record: &[Json]) -> io::Result<()> {
-        // Written by hand: a map would sort the fields.
+        // Written by hand, since a map would sort the fields.
         let pairs = self.fields.iter().zip(record).filter(|(_, value)| !value.is_null());
         let members: Vec<String> =
             pairs.map(|(&field, value)| format!("{}:{value}", Json::from(field))).collect();
@@ -109,7 +110,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// Text, or null if there is none.
+/// A string, or null if there is none.
 pub fn text(text: &str) -> Json {
     if text.is_empty() { Json::Null } else { text.into() }
 }

@@ -1,18 +1,19 @@
-//! The tokio runtimes that commands run on.
+//! The tokio runtimes for commands.
 
 use std::pin::Pin;
 
 use tokio::runtime::Builder;
 
-/// Stack of a worker thread. The futures of copies are deep: unoptimised builds need more than the default of 2 MiB. Memory that
-/// is never touched costs nothing.
+/// Stack size of a worker thread. The futures of copies are deep: unoptimised builds need more than the default
+/// of 2 MiB. Unused stack costs no memory.
 const STACK_BYTES: usize = 8 * 1024 * 1024;
 
 /// A runtime of tokio.
 pub struct Runtime(tokio::runtime::Runtime);
 
 impl Runtime {
-    /// Runs work to its end. It becomes a trait object, so that the code of tokio is compiled once and not for each command.
+    /// Runs a future to its end. It becomes a trait object, so that the code of tokio is compiled once and not
+    /// for each command.
     pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         let mut done = None;
         let work: Pin<Box<dyn Future<Output = ()> + '_>> = Box::pin(async { done = Some(work.await) });

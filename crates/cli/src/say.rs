@@ -1,5 +1,5 @@
-//! Printing without panics: `println!` panics if the reader is gone, as in `lazuli sas ... | head -1`, and `eprintln!` panics
-//! if standard error is a file on a full disk.
+//! Printing without panics: `println!` panics if the pipe is closed, as in `lazuli sas ... | head -1`, and
+//! `eprintln!` panics if standard error is a file on a full disk.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write as _};
@@ -26,9 +26,9 @@ pub fn line(text: Arguments<'_>) {
     }
 }
 
-/// Prints a line to standard error. A failure is ignored: there is nowhere to report it.
+/// Prints a line to standard error. A failure is ignored, since it cannot be reported.
 pub fn aside(text: Arguments<'_>) {
-    // In one write: other processes may write to the same file.
+    // In a single write, since other processes may write to the same file.
     let _ = std::io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
 

@@ -50,8 +50,8 @@ fn start_of_database(text: &str) -> Option<usize> {
     begins.then_some(0).or_else(within)
 }
 
-/// Are these servers, each with an optional port, and the rest of a URL? A user and a password without a server look
-/// like a server with a port that is not a number.
+/// Is this a list of servers, each with an optional port, followed by the rest of a URL? A user and a password
+/// without a server look like a server with a port that is not a number.
 fn is_place(text: &str) -> bool {
     let servers = text.split(['/', '?', '#', ';', ' ']).next().unwrap_or_default();
     servers.split(',').all(|server| {

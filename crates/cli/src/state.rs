@@ -21,7 +21,8 @@ pub struct StateFile {
 }
 
 impl StateFile {
-    /// Opens the state of a transfer with this purpose. State of another purpose is an error, unless `forget` is set.
+    /// Opens the state of a transfer with this purpose. State with another purpose is an error, unless `forget`
+    /// is set.
     pub fn open(path: PathBuf, purpose: Json, forget: bool) -> Result<Self, Fault> {
         let stored = match std::fs::read(&path) {
             Ok(bytes) => serde_json::from_slice::<Json>(&bytes).ok(),
@@ -50,7 +51,7 @@ impl StateFile {
         self.is_resumed
     }
 
-    /// The state that was saved last; null if there is none.
+    /// The last saved state; null if there is none.
     pub fn content(&self) -> &Json {
         &self.content
     }
@@ -66,7 +67,7 @@ impl StateFile {
             std::fs::rename(&partial, &self.path)
         });
         if let Err(error) = written {
-            // If this fails, too, the next run overwrites the file.
+            // If this fails as well, the next run overwrites the file.
             let _ = std::fs::remove_file(&partial);
             return Err(failed(error));
         }

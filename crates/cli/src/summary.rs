@@ -1,4 +1,4 @@
-//! The contents of a store in numbers that people know: entities, messages, blobs.
+//! The contents of a store in familiar numbers: entities, messages, blobs.
 //!
 //! Check, backup, restore and copy count with the same code, so their numbers agree.
 
@@ -7,7 +7,7 @@ use lazuli_service::inspect::{Findings, Inspector};
 
 use crate::progress::{plural, thousands};
 
-/// Counts the contents of rows that come in the order of a dump.
+/// Counts the contents of rows, which arrive in the order of a dump.
 pub struct Counter(Inspector);
 
 impl Counter {
@@ -28,7 +28,7 @@ impl Counter {
     }
 }
 
-/// The numbers, in words. Tables are always mentioned, everything else only if there is any.
+/// The numbers, in words. Tables are always included, everything else only if there are any.
 pub fn describe(found: &Findings) -> String {
     let part = |count: u64, one: &str, several: &str| {
         format!("{} {}", thousands(count), plural(count, one, several))

@@ -29,7 +29,7 @@ enum TableCommand {
     /// Print the names of all tables
     #[command(after_help = format!("Examples:\n  lazuli table list\n  lazuli table list --prefix pe --output json\n\n{EXIT_CODES}"))]
     List {
-        /// Only tables whose names start with this
+        /// Print only tables whose names start with this
         #[arg(long, value_name = "TEXT")]
         prefix: Option<String>,
         /// Output format [default: table on a terminal, jsonl elsewhere]

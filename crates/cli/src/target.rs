@@ -1,4 +1,4 @@
-//! The account that a command works on: on a server, or in the store of a server that is stopped.
+//! The account that a command works on: on a server, or in the store of a stopped server.
 //!
 //! Both are reached with the same requests: a store that is opened directly responds as a server would.
 
@@ -19,14 +19,14 @@ use crate::engine_url::{self, EngineError};
 use crate::fault::{Fault, settle};
 use crate::runtime;
 
-/// The environment variable that holds the connection string if no flag does.
+/// The environment variable with the connection string, used if no flag sets it.
 const VARIABLE: &str = "AZURE_STORAGE_CONNECTION_STRING";
 const DEVELOPMENT: &str = "UseDevelopmentStorage=true";
 
 /// Which account.
 #[derive(Args)]
 pub struct Target {
-    /// Connection string, or URL with a shared access signature [default: that of the environment variable
+    /// Connection string, or URL with a shared access signature [default: that in the environment variable
     /// AZURE_STORAGE_CONNECTION_STRING, else UseDevelopmentStorage=true]
     #[arg(short, long, value_name = "STRING", conflicts_with = "location")]
     connection_string: Option<String>,
@@ -39,11 +39,11 @@ pub struct Target {
     #[arg(long, value_name = "NAME", requires = "location", default_value = DEVELOPMENT_ACCOUNT)]
     account: String,
 
-    /// Root certificates (PEM) to trust besides those of the machine
+    /// Root certificates (PEM) to trust in addition to those of the machine
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
 
-    /// Create the store if there is none. Commands that only read do not.
+    /// Should the store be created if there is none? Commands that only read do not create it.
     #[arg(skip)]
     may_create: bool,
 }
@@ -55,7 +55,7 @@ impl Target {
         self
     }
 
-    /// Is it a store that is opened here, without a server?
+    /// Is it a store that this process opens, without a server?
     pub fn is_direct(&self) -> bool {
         self.location.is_some()
     }
@@ -66,15 +66,16 @@ impl Target {
         self.identity_of(service.endpoint().as_str())
     }
 
-    /// Identifies the account at an endpoint. Every store that is opened here has the same endpoint, so it is identified by
-    /// its directory and by the file that was created first in it. Call this while the store is open.
+    /// Identifies the account at an endpoint. All stores that are opened directly have the same endpoint, so
+    /// they are identified by the directory and by the file that was created first in it. Call this while the
+    /// store is open.
     pub fn identity_of(&self, endpoint: &str) -> Result<Json, Fault> {
         let Some(location) = &self.location else { return Ok(endpoint.into()) };
         let failed = |error: std::io::Error| Fault::Message(format!("{}: {error}", location.display()));
         let directory = location.canonicalize().map_err(failed)?;
         let first = std::fs::metadata(directory.join(lazuli_store::FORMAT_FILE)).map_err(failed)?;
-        // Some file systems do not record when a file was created. The time of its last change of owner or mode is the
-        // next best.
+        // Some file systems do not record creation times. The time of the last change of the owner or mode is
+        // the next best.
         let born = first.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let born = born.map_or_else(
             || format!("{}.{:09}", first.ctime(), first.ctime_nsec()),

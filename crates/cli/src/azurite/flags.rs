@@ -1,7 +1,7 @@
-//! Azurite's flags in a form that has one meaning only.
+//! Converts Azurite's flags to an unambiguous form.
 //!
-//! Azurite takes a word after any flag for its value, and ignores words without a flag. Its parser is `mri`; the rules here are
-//! those that command lines in scripts depend on.
+//! Azurite treats a word after any flag as its value, and ignores words without a flag. Its parser is `mri`;
+//! the rules here are those that command lines in scripts depend on.
 
 use std::ffi::{OsStr, OsString};
 
@@ -18,7 +18,7 @@ const SWITCHES: [(&str, &str); 8] = [
     ("inMemoryPersistence", "--inMemoryPersistence"),
     ("disableTelemetry", "--disableTelemetry"),
 ];
-/// Options that have their default without a value: `--location --silent`.
+/// Options that use their default if they have no value: `--location --silent`.
 const OPTIONS: [(&str, &str); 15] = [
     ("location", "--location"),
     ("l", "--location"),
@@ -39,10 +39,10 @@ const OPTIONS: [(&str, &str); 15] = [
 /// Options that have a meaning without a value.
 const OPTIONAL_VALUES: [(&str, &str); 3] = [("debug", "--debug"), ("d", "--debug"), ("oauth", "--oauth")];
 
-/// The flags of a command line, each once.
+/// The flags of a command line, without repetitions.
 ///
-/// An empty value, as scripts pass it for an unset variable, leaves the default. Of a repeated option, the last value counts. Flags
-/// that Azurite does not have stay as they are.
+/// An empty value, as scripts pass it for an unset variable, leaves the default. If an option is repeated, the
+/// last value counts. Flags that Azurite does not have stay unchanged.
 pub fn regular(words: Vec<OsString>) -> Vec<OsString> {
     let mut regular: Vec<OsString> = Vec::new();
     let mut words = words.into_iter().peekable();
@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    /// They were errors: "a value is required".
+    /// These command lines failed with "a value is required".
     #[test]
     fn options_with_an_empty_value_have_their_default() {
         let unset =
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(line(&["--blobPort", "7000", "--blobPort", ""]), "--blobPort=7000");
     }
 
-    /// They were errors: "cannot be used multiple times".
+    /// These command lines failed with "cannot be used multiple times".
     #[test]
     fn the_last_value_of_a_repeated_option_counts() {
         assert_eq!(

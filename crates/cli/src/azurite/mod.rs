@@ -1,5 +1,5 @@
-//! The process contract of Azurite: a program that is started as `azurite`, `azurite-blob`, `azurite-queue` or
-//! `azurite-table` behaves as Azurite does towards the program that starts it.
+//! Compatibility with the programs of Azurite: a process that is started as `azurite`, `azurite-blob`,
+//! `azurite-queue` or `azurite-table` behaves like Azurite towards its parent process.
 //!
 //! Test tools start Azurite with its command line and wait for its ready lines. So these names, as the name of the program or
 //! as the first argument, become `lazuli serve` with Azurite's defaults, and the ready lines are Azurite's.
@@ -16,11 +16,11 @@ use lazuli_model::Service;
 
 use flags::{has_name, regular};
 
-/// The flag of `serve` that says which of Azurite's programs it stands for.
+/// The flag of `serve` that names the Azurite program that it replaces.
 pub const FLAG: &str = "azurite-program";
-/// The flag of `serve` for a word that Azurite ignores.
+/// The flag of `serve` for an argument that Azurite ignores.
 pub const IGNORED: &str = "azurite-ignored";
-/// The store within Azurite's location. Azurite keeps its own files there, under names of its own.
+/// The store within Azurite's location. Azurite keeps its own files there, under other names.
 const STORE: &str = "lazuli-data";
 
 /// One of Azurite's programs.
@@ -67,8 +67,9 @@ impl Program {
 
     /// The directory of the store: in the location, which is the current directory by default.
     ///
-    /// Programs with one service have stores of their own: as with Azurite, they run in one location at the same time, and only
-    /// one process can open a store. A store of all services that is there already is used, because it may have their data.
+    /// Programs with one service have stores of their own: as with Azurite, they run in one location at the
+    /// same time, and only one process can open a store. An existing store of all services is used, because it
+    /// may contain their data.
     pub fn store(self, location: Option<&Path>) -> PathBuf {
         let location = location.unwrap_or(Path::new("."));
         let of_all = location.join(STORE);
@@ -83,7 +84,8 @@ impl Program {
         self.service().map_or(STORE.to_owned(), own_name)
     }
 
-    /// A notice for a location with data that is not served, of Azurite or of programs with one service, if there is no store yet.
+    /// A notice that the location contains data that is not served, from Azurite or from programs with one
+    /// service, if there is no store yet.
     pub fn unserved(self, location: Option<&Path>) -> Option<String> {
         let (location, store) = (location.unwrap_or(Path::new(".")), self.store(location));
         if store.exists() {
@@ -108,7 +110,7 @@ impl Program {
         })
     }
 
-    /// The lines that the program prints when a service is ready. Their wording differs from program to program.
+    /// The lines that the program prints when a service is ready. The wording depends on the program.
     pub fn ready_lines(self, service: Service, scheme: &str, address: SocketAddr) -> String {
         let title = service.title();
         match self {
@@ -151,13 +153,13 @@ pub enum Unserved {
     Mistake(String),
 }
 
-/// Turns a command line of Azurite into one of `lazuli serve`; any other stays as it is.
+/// Converts an Azurite command line to one of `lazuli serve`; other command lines stay unchanged.
 pub fn translated(args: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, Unserved> {
     let mut args: Vec<OsString> = args.collect();
     let by_name = args.first().and_then(|path| Program::named(Path::new(path).file_name()?));
     let by_argument = args.get(1).and_then(|name| Program::named(name));
     let (program, start) = match (by_name, by_argument) {
-        // `azurite azurite-blob` is how containers of Azurite start one service.
+        // Azurite's containers start one service with `azurite azurite-blob`.
         (_, Some(program)) => (program, 2),
         (Some(program), None) => (program, 1),
         (None, None) => return Ok(args),

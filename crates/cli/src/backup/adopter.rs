@@ -12,7 +12,7 @@ const UNDER_WAY_BYTES_MAX: u32 = 128 * 1024 * 1024;
 /// Maximum number of pieces being written concurrently: they share syncs.
 const UNDER_WAY_MAX: usize = 64;
 
-/// Puts content into a new store. The blocks of a piece must come in order.
+/// Puts content into a new store. The blocks of a piece must arrive in order.
 pub struct Adopter {
     content: Arc<dyn Content>,
     open: BytesMut,

@@ -1,4 +1,4 @@
-//! Where the blocks of a backup come from: the server that has the store open, the store itself, or a database.
+//! The sources of the blocks of a backup: the server that has the store open, the store itself, or a database.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::admin;
 use crate::engine_url::{self, EngineError, EngineUrl};
 use crate::runtime::{self, Runtime};
 
-/// How long the server may take for a block.
+/// Timeout for a block from the server.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Gives the blocks of a backup.
+/// Returns the blocks of a backup.
 pub enum BackupInput {
     /// A server.
     Server(Server),
@@ -26,7 +26,7 @@ pub enum BackupInput {
     Store(Box<OpenStore>),
 }
 
-/// A server that has begun a backup.
+/// A server that has started a backup.
 pub struct Server {
     connection: Connection,
     address: String,
@@ -42,7 +42,7 @@ pub struct OpenStore {
 }
 
 impl BackupInput {
-    /// Begins a backup of the store in `location`.
+    /// Starts a backup of the store in `location`.
     pub fn open(location: &Path) -> Result<Self, String> {
         match engine_url::open_store(location, engine_url::StoreSettings::default()) {
             Ok(engine) => OpenStore::begin(engine).map(|store| Self::Store(Box::new(store))),
@@ -53,7 +53,7 @@ impl BackupInput {
         }
     }
 
-    /// Begins a backup of a database, which front ends may use meanwhile.
+    /// Starts a backup of a database, which front ends may use at the same time.
     pub fn of_database(url: &EngineUrl, content: Option<&ObjectsUrl>) -> Result<Self, String> {
         if !matches!(url, EngineUrl::Postgres(_)) {
             return Err("--engine expects the URL of a database; pass --location for a store".into());

@@ -92,7 +92,7 @@ impl Append {
         }
     }
 
-    /// Creates the blob, unless another client was faster.
+    /// Creates the blob, unless another client has created it in the meantime.
     fn create(&self, session: &mut Session<'_>) -> Result<(), Fault> {
         let content_type = content_type(Path::new(self.path.file_name()));
         let call = StorageRequest::new("PUT", &self.path.names()).header("x-ms-blob-type", "AppendBlob");

@@ -1,7 +1,8 @@
 //! `lazuli blob download`: a blob to a file, to standard output, or many blobs to a directory.
 //!
-//! Content goes to a file in a hidden directory, in ranges that are fetched several at a time. A state file says how much of it is
-//! complete, so a download that was killed continues there if the blob is still the same. A file that has its name is complete.
+//! Content goes to a file in a hidden directory, in ranges that are fetched several at a time. A state file
+//! says how much of it is complete, so a killed download resumes there if the blob has not changed. A file with
+//! its final name is complete.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -24,9 +25,9 @@ use crate::state::{StateFile, number};
 use crate::storage::{Session, Storage, StorageRequest};
 use crate::target::Target;
 
-/// Bytes of a range: the most for which the server sends an MD5.
+/// Bytes of a range: the maximum for which servers send an MD5.
 const RANGE_BYTES: u64 = 4 * 1024 * 1024;
-/// Ranges between two saves of the state.
+/// Number of ranges between two saves of the state.
 const SAVE_EVERY: u64 = 32;
 
 /// Download a blob, or all blobs of a container or below a prefix
@@ -53,7 +54,7 @@ pub struct Download {
     #[arg(default_value = ".")]
     destination: PathBuf,
 
-    /// All blobs whose names start with NAME
+    /// Download all blobs whose names start with NAME
     #[arg(short, long)]
     recursive: bool,
 
@@ -77,7 +78,7 @@ pub struct Download {
     target: Target,
 }
 
-/// A blob as it was when the download began.
+/// A blob, as it was when the download started.
 struct Found {
     length: u64,
     etag: String,
@@ -228,7 +229,7 @@ impl Download {
             "download": path.to_string(), "from": self.target.identity_of(storage.endpoint())?,
             "snapshot": self.snapshot, "etag": found.etag, "bytes": found.length,
         });
-        // The state of a blob that has changed is worth nothing.
+        // The state of a blob that has changed is useless.
         let state_path = part.with_extension("state");
         let mut state = match StateFile::open(state_path.clone(), purpose.clone(), false) {
             Ok(state) => state,
@@ -274,7 +275,7 @@ impl Download {
         if response.body.len() as u64 != length {
             return Err(format!("{path}: the server sent {} bytes of {length}", response.body.len()).into());
         }
-        // Of a whole blob, Content-MD5 is the property, which is checked at the end.
+        // For a whole blob, Content-MD5 is a property of the blob, which is checked at the end.
         let sum = response.header("Content-MD5").filter(|_| response.status == 206 && length < found.length);
         if sum.is_some_and(|sum| sum != md5(&response.body)) {
             return Err(format!("{path}: the MD5 of bytes {start} to {} is wrong", start + length).into());
@@ -291,7 +292,7 @@ impl Download {
     }
 }
 
-/// Verifies the content, and gives the file its name.
+/// Verifies the content, and renames the file to its final name.
 fn complete(part: &Path, file: &Path, found: &Found) -> Result<(), Fault> {
     if let Some(wanted) = &found.md5 {
         let sum = md5_of_file(part).map_err(|error| at(part, &error))?;

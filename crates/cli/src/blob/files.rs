@@ -1,4 +1,4 @@
-//! Local files: their checksums, their types, and the paths that names of blobs may become.
+//! Local files: their checksums, their types, and the paths that blob names may be mapped to.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -63,8 +63,8 @@ pub fn content_type(path: &Path) -> &'static str {
     known.map_or("application/octet-stream", |(_, name)| name)
 }
 
-/// The file for a blob below a directory. Names that would lead out of the directory are an error, because the server that
-/// they come from may not be trusted.
+/// The file for a blob below a directory. Names that would lead out of the directory are an error, because the
+/// server may be untrusted.
 pub fn below(directory: &Path, name: &str) -> Result<PathBuf, String> {
     let is_plain = |segment: &str| !matches!(segment, "" | "." | "..") && !segment.contains('\0');
     if name.split('/').all(is_plain) {

@@ -29,7 +29,7 @@ pub struct ListQuery<'a> {
     pub path: &'a BlobPath,
     /// Names end at the first delimiter after the prefix.
     pub delimiter: Option<&'a str>,
-    /// What else to return: snapshots, versions, metadata, ...
+    /// Additional entries or fields: snapshots, versions, metadata, ...
     pub include: &'a [String],
 }
 
@@ -78,7 +78,7 @@ pub fn record(blob: &Element) -> Result<Vec<Json>, String> {
         number(properties.text_of("Content-Length")),
         property("Content-Type"),
         property("Last-Modified"),
-        // Older versions leave the quotes out.
+        // Older versions omit the quotes.
         text(properties.text_of("Etag").trim_matches('"')),
         property("BlobType"),
         property("AccessTier"),

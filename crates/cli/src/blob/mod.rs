@@ -33,11 +33,11 @@ use list::{FIELDS, ListQuery};
 use path::BlobPath;
 use pool::{Counts, each};
 
-/// The most connections of a transfer.
+/// Maximum connections of a transfer.
 const WORKERS_MAX: i64 = 64;
-/// Connections that delete many blobs.
+/// Number of connections for deleting many blobs.
 const DELETE_WORKERS: usize = 4;
-/// How often the status of a copy is asked for.
+/// Interval for polling the status of a copy.
 const COPY_PERIOD: Duration = Duration::from_millis(200);
 
 /// Upload, download, list, copy, delete and lease blobs.
@@ -60,7 +60,7 @@ pub struct Blob {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Snapshots {
-    /// The blob and its snapshots
+    /// Delete the blob and its snapshots
     Include,
     /// The snapshots alone
     Only,
@@ -74,10 +74,10 @@ enum BlobCommand {
         /// Container, and a prefix of names
         #[arg(value_name = "CONTAINER[/PREFIX]", value_parser = BlobPath::parse)]
         path: BlobPath,
-        /// Print one line for all names with the same text up to this delimiter
+        /// Print one line for all names that are equal up to this delimiter
         #[arg(long, value_name = "TEXT")]
         delimiter: Option<String>,
-        /// What else to print: snapshots, versions, deleted, uncommittedblobs, separated by commas
+        /// What to include in the listing: snapshots, versions, deleted, uncommittedblobs, separated by commas
         #[arg(long, value_name = "LIST", value_delimiter = ',')]
         include: Vec<String>,
         /// Output format [default: table on a terminal, jsonl elsewhere]
@@ -171,7 +171,7 @@ struct Delete {
     /// Blobs, or containers and prefixes with --recursive
     #[arg(value_name = "CONTAINER/NAME", required = true, value_parser = BlobPath::parse)]
     paths: Vec<BlobPath>,
-    /// All blobs whose names start with NAME
+    /// Delete all blobs whose names start with NAME
     #[arg(short, long)]
     recursive: bool,
     /// Succeed if a blob does not exist
@@ -244,7 +244,7 @@ impl Blob {
 }
 
 impl At {
-    /// Runs `work` with a connection and a request for the properties of the blob.
+    /// Runs `work` with a connection, and with a request for the properties of the blob.
     fn run(
         &self,
         work: impl FnOnce(&mut Session<'_>, StorageRequest) -> Result<(), Fault>,
@@ -367,7 +367,7 @@ impl Delete {
         let call =
             StorageRequest::new("DELETE", &path.names()).maybe_header("x-ms-delete-snapshots", snapshots);
         let call = call.maybe_header("x-ms-lease-id", self.lease_id.as_ref());
-        // Another client may delete the same blobs while many are deleted.
+        // Another client may delete the same blobs at the same time.
         let ignored = if self.if_exists || self.recursive { "BlobNotFound" } else { "" };
         session.send_unless(&call, ignored).map(u64::from)
     }

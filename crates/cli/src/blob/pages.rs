@@ -34,7 +34,7 @@ pub struct Pages {
     #[arg(long, value_name = "TIME")]
     snapshot: Option<String>,
 
-    /// Only ranges that have changed since this snapshot
+    /// Print only ranges that have changed since this snapshot
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 

@@ -1,8 +1,9 @@
-//! Where downloads keep incomplete files: a hidden directory at the destination, which is removed when it is empty.
+//! The hidden directory at the destination in which downloads keep incomplete files; it is removed when it is
+//! empty.
 //!
-//! What must stay true: no complete file is ever in this directory, so an incomplete file never takes the place of another blob's
-//! file or of a file of the user. Files that are incomplete have a name that depends only on where they will be, so that a
-//! later run finds them.
+//! What must stay true: no complete file is ever in this directory, so an incomplete file never replaces
+//! another blob's file or a file of the user. The name of an incomplete file depends only on its final path, so
+//! that a later run finds it.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -26,7 +27,8 @@ impl Parts {
         Self(destination.join(PARTS))
     }
 
-    /// The incomplete file for a name below the destination. Names can be longer than the name of a file, so it is a hash.
+    /// The path of the incomplete file for a name below the destination. Blob names can be longer than file
+    /// names, so it is a hash.
     pub fn part(&self, name: &str) -> PathBuf {
         let md5 = digest(name.as_bytes(), Digests { md5: true, crc64: false }).md5.unwrap_or_default();
         let name = md5.iter().fold(String::new(), |mut text, byte| {
@@ -52,7 +54,7 @@ impl Parts {
 
 impl Drop for Parts {
     fn drop(&mut self) {
-        // It fails if something can still be resumed.
+        // This fails if there are files that can still be resumed.
         let _ = std::fs::remove_dir(&self.0);
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct BlobPath {
     /// The container.
     pub container: String,
-    /// The name of the blob, or the prefix; may be empty where a command works on many blobs.
+    /// The name of the blob, or the prefix; may be empty if a command works on many blobs.
     pub name: String,
 }
 

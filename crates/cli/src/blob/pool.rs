@@ -1,4 +1,4 @@
-//! Concurrent requests: each thread has a connection, and takes the next piece of work when it is done.
+//! Concurrent requests: each thread has a connection, and takes the next item when it has finished one.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -45,7 +45,7 @@ pub struct Tally {
 pub struct Counts {
     /// Blobs that were transferred.
     pub blobs: u64,
-    /// Blobs that had the same content already.
+    /// Number of blobs that already had the same content.
     pub unchanged: u64,
     /// Bytes that were transferred.
     pub bytes: u64,

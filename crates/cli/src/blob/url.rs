@@ -13,13 +13,13 @@ use crate::sas::moment;
 use crate::storage::{Storage, escape_path};
 use crate::target::Target;
 
-/// The version by whose rules URLs are signed.
+/// The protocol version whose rules URLs are signed by.
 const SIGNED_VERSION: &str = "2021-12-02";
 
 /// Print the URL of a blob or container, signed on demand
 ///
-/// Without --permissions the URL only works if the container is public. With a connection string that has a shared access
-/// signature, the URL has the same signature.
+/// Without --permissions, the URL works only if the container is public. If the connection string has a shared
+/// access signature, the URL has the same one.
 #[derive(Args)]
 #[command(after_help = format!("\
 Examples:

@@ -1,4 +1,4 @@
-//! The content of blobs in a check: all content that rows refer to exists and is intact.
+//! Checks the content of blobs: all content that rows refer to must exist and be intact.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::Outcome;
 use crate::progress::{bytes_text, plural, thousands};
 use crate::runtime::{self, Runtime};
 
-/// Findings that are listed. All are counted.
+/// Maximum number of findings that are listed. All are counted.
 const EXAMPLES_MAX: usize = 100;
 
 /// Problems with content.
@@ -30,7 +30,7 @@ impl Found {
     }
 }
 
-/// Reads all content that the rows of a store name.
+/// Reads all content that the rows of a store refer to.
 pub struct OfStore<'a> {
     runtime: Runtime,
     naming: Box<dyn Naming>,
@@ -45,12 +45,12 @@ impl<'a> OfStore<'a> {
         Ok(Self { runtime: runtime::one_thread()?, naming: naming(), auditor, found })
     }
 
-    /// Bytes of content that were read so far.
+    /// Bytes of content read so far.
     pub fn bytes(&self) -> u64 {
         self.auditor.so_far().bytes
     }
 
-    /// Reads the content that a row names.
+    /// Reads the content that a row refers to.
     pub fn see(&mut self, table: TableId, row: RowView<'_>) {
         let mut pieces = Vec::new();
         if let Err(error) =
@@ -84,7 +84,7 @@ impl<'a> OfStore<'a> {
     }
 }
 
-/// Compares the content that the rows of a backup name with the content that is in it.
+/// Compares the content that the rows of a backup refer to with the content in the backup.
 pub struct OfBackup {
     naming: Box<dyn Naming>,
     named: BTreeMap<u64, Units>,
@@ -100,7 +100,7 @@ impl Default for OfBackup {
 }
 
 impl OfBackup {
-    /// Notes the content that a row names.
+    /// Records the content that a row refers to.
     pub fn see(&mut self, table: TableId, row: RowView<'_>) {
         let named = &mut self.named;
         if let Err(error) = self.naming.pieces(table, row, &mut |piece, is_certain| {
@@ -112,7 +112,7 @@ impl OfBackup {
         }
     }
 
-    /// Notes content, which the archive has verified.
+    /// Records content that the archive has verified.
     pub fn found(&mut self, block: &ContentBlock) {
         if block.is_last() {
             note(&mut self.stored, &block.piece);

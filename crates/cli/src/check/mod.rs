@@ -38,7 +38,7 @@ The exit code is 0 if everything is intact, else 1. A store that a server has op
 stop the server, or make a backup, which reads and verifies every row, and check that. A database
 is checked as of one moment, while servers use it.")]
 pub struct Check {
-    /// A backup, or the directory of a store
+    /// Directory of a backup or of a store
     #[arg(value_name = "DIR", conflicts_with = "location")]
     named: Option<PathBuf>,
 
@@ -162,7 +162,7 @@ fn check_store(location: &Path, quiet: bool) -> Result<Outcome, String> {
     outcome.lines.extend(files.notes.iter().map(|note| format!("note: {note}")));
     let is_sound = files.findings == 0;
     outcome.add(files.findings, files.examples.clone());
-    // Do not open a damaged store; the damage is reported already.
+    // Do not open a damaged store; the damage has been reported.
     if !is_sound {
         return Ok(outcome);
     }

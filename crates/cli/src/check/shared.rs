@@ -1,7 +1,7 @@
 //! Checks a database that front ends share, while they run, and the object store with its content.
 //!
-//! Rows are read as of one moment. Content may be released meanwhile, so a piece counts as missing only if the row that names it
-//! is still the same.
+//! Rows are read from one snapshot. Content may be released in the meantime, so a piece counts as missing only
+//! if the row that refers to it is unchanged.
 
 use std::collections::BTreeSet;
 
@@ -18,9 +18,9 @@ use crate::engine_url::EngineUrl;
 use crate::progress::{Progress, bytes_text, plural, thousands};
 use crate::runtime;
 
-/// Bytes of rows that are read at a time.
+/// Bytes of rows read at a time.
 const PAGE_BYTES: usize = 1024 * 1024;
-/// Findings that are listed. All are counted.
+/// Maximum number of findings that are listed. All are counted.
 const EXAMPLES_MAX: usize = 100;
 
 const RESTORE: &str = "restore the database and the object store from backups of the same moment, or upload the damaged blobs again";
@@ -67,8 +67,8 @@ impl Shared<'_> {
     async fn check_all(&self, rows: &Postgres, content: &dyn Content) -> Result<Outcome, String> {
         let error = |error: lazuli_engine::Error| error.to_string();
         let mut outcome = Outcome { advice: vec![RESTORE], ..Outcome::default() };
-        // The order matters: content that is stored from now on belongs to a running process, or to a row that is not
-        // seen.
+        // The order matters: content that is stored from now on belongs to a running process, or to a row that
+        // the check does not see.
         let unowned: BTreeSet<u64> = rows.ledger().unowned().await.map_err(error)?.into_iter().collect();
         let mut dump = rows.dump().await.map_err(error)?;
         // Front ends may be ahead of the version that they last recorded.
@@ -146,7 +146,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Is the row as it was when the check began?
+    /// Is the row unchanged since the check began?
     async fn is_same(&self, row: &Stored) -> Result<bool, String> {
         let found = self.rows.get(row.table, &row.row.partition, &[&row.row.row]).await;
         let found = found.map_err(|error| error.to_string())?;

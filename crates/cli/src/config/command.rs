@@ -93,14 +93,14 @@ fn check(root: &Command, file: Option<PathBuf>, variables: Variables<'_>) -> Res
     Ok(ExitCode::FAILURE)
 }
 
-/// All mistakes, each with its source.
+/// Returns all mistakes, each with its source.
 fn mistakes(root: &Command, path: Option<PathBuf>, variables: Variables<'_>) -> Result<Vec<String>, String> {
     let read = path.as_deref().map(config::read).transpose()?.unwrap_or_default();
     let mut root = root.clone();
     root.build();
     let serve = root.find_subcommand("serve").ok_or("there is no such command")?;
     let settings = config::settings(serve);
-    // Report settings that are wrong by themselves and leave them out, so that they do not hide other mistakes.
+    // Report settings that are wrong on their own and leave them out, so that they do not hide other mistakes.
     let right = read.right(serve, &settings);
     let name = path.as_deref().unwrap_or("".as_ref()).display();
     // A setting that another one requires may come from another source.
@@ -135,7 +135,7 @@ fn mistakes(root: &Command, path: Option<PathBuf>, variables: Variables<'_>) -> 
     };
     let matches = match matches(&root, &merged) {
         Ok(matches) => matches,
-        // The missing setting may be one that was left out.
+        // The missing setting may be one that was omitted above.
         Err(what) if !found.is_empty() && what.contains(file::NOT_PROVIDED) => return Ok(found),
         Err(what) => {
             let culprits = culprits(serve, &settings, &merged, &what);
@@ -154,7 +154,8 @@ fn mistakes(root: &Command, path: Option<PathBuf>, variables: Variables<'_>) -> 
     Ok(found)
 }
 
-/// The settings that an error about all settings together is about: those that it names, or one that requires another.
+/// The settings that an error about the combination of all settings concerns: those that it names, or one that
+/// requires another.
 fn culprits(serve: &Command, settings: &[Setting], merged: &Merged, what: &str) -> Vec<String> {
     let said = settings.iter().filter(|setting| merged.origins.contains_key(&setting.key));
     let names = |text: &str, flag: &str| {
@@ -182,7 +183,7 @@ fn culprits(serve: &Command, settings: &[Setting], merged: &Merged, what: &str) 
         .collect()
 }
 
-/// `serve` as it would be without flags.
+/// The settings of `serve` without flags.
 pub fn usual_serve(root: &Command) -> Result<Serve, String> {
     let variables: Variables<'_> = &|name| std::env::var_os(name);
     let read = config::find_file(None, variables).map(|path| config::read(&path)).transpose()?;
@@ -246,7 +247,7 @@ fn value(setting: &Setting, matches: &ArgMatches, is_said: bool) -> String {
     let shown = |text: &str| if is_secret { secret::HIDDEN.to_owned() } else { secret::hide(text) };
     let texts: Vec<String> = raw.map(|value| shown(&value.to_string_lossy())).collect();
     match texts.as_slice() {
-        // A flag that may go without a value: `true` puts it on the command line, `false` keeps it off.
+        // A flag with an optional value: `true` puts it on the command line, `false` omits it.
         [] if is_said => matches.contains_id(setting.id()).to_string(),
         [] => "(not set)".into(),
         [one] => quoted(one),

@@ -15,7 +15,7 @@ const MISSPELT_MAX: usize = 3;
 /// Part of clap's message for a flag that requires another one.
 pub const NOT_PROVIDED: &str = "arguments were not provided";
 
-/// A file that was read.
+/// A parsed configuration file.
 #[derive(Debug, Default)]
 pub struct File(Vec<Entry>);
 
@@ -142,7 +142,7 @@ fn read(value: &Spanned<DeValue<'_>>) -> Result<(&'static str, Value), String> {
     }
 }
 
-/// The mistake in an entry, if there is one.
+/// The mistake in an entry, if any.
 fn wrong(entry: &Entry, serve: &Command, settings: &[Setting]) -> Option<String> {
     let Entry { key, value, kind, .. } = entry;
     let Some(setting) = settings.iter().find(|setting| setting.key == *key).filter(|setting| setting.is_key)
@@ -192,7 +192,7 @@ fn unknown(key: &str, settings: &[Setting]) -> String {
     }
 }
 
-/// The setting that a misspelt key probably means.
+/// The setting that a misspelled key probably means.
 pub fn nearest<'a>(key: &str, settings: &'a [Setting]) -> Option<&'a Setting> {
     let known = settings.iter().filter(|setting| setting.is_key);
     let (far, near) = known
@@ -201,7 +201,7 @@ pub fn nearest<'a>(key: &str, settings: &'a [Setting]) -> Option<&'a Setting> {
     (far <= MISSPELT_MAX).then_some(near)
 }
 
-/// The edit distance: letters to change, add or remove.
+/// The edit distance: the number of letters to change, add or remove.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

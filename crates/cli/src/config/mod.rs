@@ -1,8 +1,9 @@
 //! The configuration: every setting of `serve` is a flag, an environment variable and a key of a file.
 //!
-//! `--table-port`, `LAZULI_TABLE_PORT` and `table-port = 10002` are the same setting, for every flag that help shows. A new flag is a
-//! variable and a key automatically. Values of variables and of the file are added to the command line unless something
-//! with a higher priority is there: a flag overrides a variable, which overrides the file, which overrides the default.
+//! `--table-port`, `LAZULI_TABLE_PORT` and `table-port = 10002` are the same setting, for every flag that help
+//! shows. A new flag is a variable and a key automatically. Values of variables and of the file are added to
+//! the command line, unless the setting has a value with a higher priority: a flag overrides a variable, which
+//! overrides the file, which overrides the default.
 
 mod command;
 mod file;
@@ -45,7 +46,7 @@ pub struct Setting {
 /// The kind of value that a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
-    /// None: the setting is on or off.
+    /// No value: the setting is on or off.
     Switch,
     /// One value.
     Value,
@@ -53,7 +54,7 @@ pub enum Arity {
     MaybeValue,
     /// Any number of values.
     List,
-    /// The same, or on without a value.
+    /// An optional value: the setting can be on without a value.
     MaybeList,
 }
 
@@ -64,7 +65,7 @@ pub enum Origin {
     Flag,
     /// The environment.
     Variable,
-    /// The file, in this line.
+    /// The file, at this line.
     File(usize),
 }
 
@@ -113,10 +114,10 @@ pub struct Merged {
 /// The environment, or a substitute in tests.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// The prefix of our variables.
+/// The prefix of Lazuli's variables.
 const PREFIX: &str = "LAZULI_";
-/// Variables that are not settings of `serve`; a name that ends in `_` is a prefix. Kubernetes sets some of them for services that
-/// are named lazuli.
+/// Variables that are not settings of `serve`; a name that ends in `_` is a prefix. Kubernetes sets some of
+/// them for services named lazuli.
 const OTHER_VARIABLES: [&str; 6] = [
     "LAZULI_ACCOUNTS",
     "LAZULI_CRASH_AT",
@@ -197,7 +198,7 @@ fn read_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// The arguments of `serve`, as far as they can be parsed; mistakes are reported later.
+/// The arguments of `serve`, parsed as far as possible; mistakes are reported later.
 fn given(root: &Command, args: &[OsString]) -> Option<ArgMatches> {
     let found = root.clone().ignore_errors(true).try_get_matches_from(args).ok()?;
     found.subcommand_matches("serve").cloned()
@@ -245,7 +246,7 @@ pub fn merge(
     Ok(Merged { args, origins })
 }
 
-/// Is the setting given with a higher priority, or excluded by one that is?
+/// Does the setting have a value with a higher priority, or is it excluded by one?
 fn is_settled(
     serve: &Command,
     settings: &[Setting],

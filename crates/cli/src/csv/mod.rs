@@ -12,9 +12,10 @@ use lazuli_model::{EdmType, Value};
 
 use crate::edm;
 
-/// Larger than any entity in text form.
+/// Larger than any entity as text.
 const RECORD_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Maximum number of columns. An entity has at most 255 properties, but every entity can have other ones.
+/// Maximum number of columns. An entity has at most 255 properties, but different entities can have different
+/// ones.
 pub const COLUMNS_MAX: usize = 10_000;
 
 /// A property of one type.
@@ -132,7 +133,7 @@ impl<R: BufRead> CsvReader<R> {
         Ok(reader)
     }
 
-    /// Resumes where an earlier reader was.
+    /// Resumes where an earlier reader stopped.
     pub fn resume(&mut self, offset: u64, line: u64) {
         (self.offset, self.line) = (offset, line);
     }
@@ -165,7 +166,7 @@ impl<R: BufRead> CsvReader<R> {
         Ok(Some(entity))
     }
 
-    /// The type that a column `Name@type` gives.
+    /// The type specified by a column `Name@type`.
     fn kind_in_row(&self, name: &str, fields: &[Field]) -> Result<Option<EdmType>, String> {
         let at = self.header.iter().position(|meaning| matches!(meaning, Meaning::TypeOf(of) if of == name));
         match at.and_then(|at| fields.get(at)).map(|field| field.text.as_str()) {

@@ -1,7 +1,8 @@
-//! An engine layer for imports that keep Timestamps: it gives rows the versions of the file instead of new ones.
+//! An engine layer for imports that keep Timestamps: it gives rows the versions in the file instead of new
+//! ones.
 //!
-//! All other rules and limits of a write apply: the entity goes through the whole service, and only the last step differs. No
-//! other process has the store open, so a row that was read before does not change.
+//! All other rules and limits of a write apply: the entity goes through the whole service, and only the last
+//! step differs. No other process has the store open, so a row does not change after it was read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,7 +44,7 @@ impl Wanted {
         Ok(())
     }
 
-    /// The line that was rejected, and why.
+    /// The line that was rejected, and the reason.
     pub fn rejected(&self) -> Option<(u64, String)> {
         locked(&self.rejected).clone()
     }
@@ -69,7 +70,7 @@ pub struct Dated {
 }
 
 impl Dated {
-    /// In front of `engine`, with the Timestamps of `wanted`.
+    /// A layer in front of `engine`, with the Timestamps of `wanted`.
     pub fn new(engine: Arc<dyn Engine>, wanted: Arc<Wanted>) -> Self {
         Self { engine, wanted }
     }

@@ -1,8 +1,9 @@
 //! `lazuli import`: the data of an Azurite, or files to tables, in batches by partition, so that an interrupted import can be resumed.
 //!
-//! Entities are upserted, so writing one twice changes nothing. A window of entities is held in memory, sorted by partition and
-//! written; then a state file records how much of the input is done. With `--existing reject`, a resumed import takes
-//! existing entities of the next window for its own if their content is the same, and rejects others.
+//! Entities are upserted, so writing one twice changes nothing. A window of entities is held in memory, sorted
+//! by partition and written; then a state file records how much of the input is done. With `--existing reject`,
+//! a resumed import assumes that existing entities of the next window are its own if their content is the same,
+//! and rejects others.
 
 mod azurite;
 mod dated;
@@ -31,8 +32,9 @@ use source::ImportSource;
 
 /// Read tables from files, or everything from Azurite.
 ///
-/// --from-azurite reads the data directory of an Azurite that is stopped: tables, queues and blobs with their properties,
-/// metadata, policies, tags, snapshots and uncommitted blocks. Timestamps of blobs and messages are new; leases are not imported.
+/// --from-azurite reads the data directory of a stopped Azurite: tables, queues and blobs with their
+/// properties, metadata, policies, tags, snapshots and uncommitted blocks. Timestamps of blobs and messages are
+/// new; leases are not imported.
 ///
 /// From files: TABLE.jsonl and TABLE.csv become table TABLE, which is created if it does not exist. Entities of the file
 /// replace existing entities with the same keys. To resume an interrupted import, run the same command again; with
@@ -55,7 +57,7 @@ pub struct Import {
     #[arg(value_name = "FILE", required_unless_present = "from_azurite")]
     files: Vec<PathBuf>,
 
-    /// Read the data directory of an Azurite that is stopped: its tables, queues and blobs
+    /// Read the tables, queues and blobs in the data directory of a stopped Azurite
     #[arg(
         long,
         value_name = "DIR",
@@ -79,12 +81,12 @@ pub struct Import {
     #[arg(long, value_enum, default_value = "replace")]
     existing: Existing,
 
-    /// Keep the Timestamp of the file in a property of this name
+    /// Store the Timestamps of the file in a property of this name
     #[arg(long, value_name = "NAME")]
     timestamp_as: Option<String>,
 
-    /// Give each entity the Timestamp of the file, and with it its ETag; only with --location. A Timestamp that is older than
-    /// that of the existing entity, or in the future, is rejected
+    /// Keep the Timestamps and ETags of the file; only with --location. A Timestamp that is older than that of
+    /// the existing entity, or in the future, is rejected
     #[arg(long, conflicts_with = "timestamp_as")]
     keep_timestamp: bool,
 
@@ -100,7 +102,7 @@ pub struct Import {
     target: Target,
 }
 
-/// Longer keys may not fit a URL, where each of their bytes can take three.
+/// Longer keys may not fit in a URL, where each byte of a key can take three.
 const KEYS_IN_URL_BYTES_MAX: usize = 512;
 
 /// What to do with existing entities.
@@ -108,7 +110,7 @@ const KEYS_IN_URL_BYTES_MAX: usize = 512;
 enum Existing {
     /// Replace them
     Replace,
-    /// Merge them: properties that the file does not have stay
+    /// Merge them: properties that are not in the file stay.
     Merge,
     /// Stop
     #[value(alias = "refuse")]
@@ -165,7 +167,7 @@ impl Import {
         let format = self.format_of(path)?;
         let needs_timestamps = wanted.is_some() || self.timestamp_as.is_some();
         let mut source = ImportSource::open(path, format, needs_timestamps)?;
-        // A file that was changed meanwhile is another file.
+        // A file that was changed in the meantime counts as another file.
         let changed = std::fs::metadata(path).and_then(|data| data.modified()).ok();
         let changed = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let changed = changed.map(|time| time.as_micros().to_string());
@@ -196,7 +198,7 @@ impl Import {
         }
         let is_resumed = state.is_resumed();
         if self.existing == Existing::Reject && wanted.is_none() && !is_resumed {
-            // So that the next run knows that this one started, even if it is killed in its first window.
+            // Records that this run started, even if it is killed in its first window.
             let (bytes, line) = source.place();
             state.save(json!({ "rows": 0, "bytes": bytes, "line": line }))?;
         }
@@ -209,7 +211,7 @@ impl Import {
             );
         }
         if copied.as_ref().is_err_and(|fault| !fault.may_pass()) && has_done_nothing && !is_resumed {
-            // The import failed rather than being interrupted: there is nothing to resume.
+            // The import failed and was not interrupted: there is nothing to resume.
             state.remove()?;
             return copied.map(drop);
         }
@@ -291,7 +293,7 @@ impl Import {
     }
 }
 
-/// The entities that do not exist yet with the same content.
+/// Omits the entities that already exist with the same content.
 async fn missing(table: &Table, entities: Vec<Dynamic>) -> Result<Vec<Dynamic>, Fault> {
     let mut missing = Vec::with_capacity(entities.len());
     for entity in entities {
@@ -304,7 +306,7 @@ async fn missing(table: &Table, entities: Vec<Dynamic>) -> Result<Vec<Dynamic>, 
         match found {
             Ok(found) if is_same(&found.value, &entity) => {}
             Ok(_) => missing.push(entity),
-            // A signature for adding entities may not allow reading them.
+            // A signature for adding entities does not necessarily allow reading them.
             Err(error) if error.is_not_found() || error.status() == Some(403) => missing.push(entity),
             Err(error) => return Err(error.into()),
         }
@@ -319,7 +321,8 @@ fn is_same(one: &Dynamic, other: &Dynamic) -> bool {
         && one.props.iter().all(|(name, a)| other.props.value(name).is_some_and(|b| same(a, b)))
 }
 
-/// Creates the table if the credential allows it, which a table's signature does not. `true` if it did not exist.
+/// Creates the table if the credential permits it, which a service SAS of a table does not. `true` if it did
+/// not exist.
 async fn create(table: &Table) -> Result<bool, Fault> {
     match table.create_if_missing().await {
         Err(error) if error.status() == Some(403) => Ok(false),

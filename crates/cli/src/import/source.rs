@@ -1,4 +1,5 @@
-//! The input of an import: entities with their lines, a window at a time, from wherever an earlier run stopped.
+//! The input of an import: entities with their lines, a window at a time, starting where an earlier run
+//! stopped.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -17,7 +18,7 @@ use crate::state::number;
 const WINDOW_ENTITIES_MAX: usize = 2000;
 /// Maximum bytes of the file in a window.
 const WINDOW_BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// Larger than any entity can be as JSON.
+/// Larger than any entity as JSON.
 const LINE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// A file being read.

@@ -1,4 +1,4 @@
-//! Reads the blobs in `$logs`, each from where the last round has ended.
+//! Reads the blobs in `$logs`, each from where the last round ended.
 
 use std::collections::HashMap;
 
@@ -13,21 +13,21 @@ use crate::storage::{Session, StorageRequest};
 pub const AGENT: &str = "lazuli-logs";
 /// The container.
 const CONTAINER: &str = "$logs";
-/// Bytes of a log read by one request.
+/// Bytes of a log that one request reads.
 const STEP_BYTES: u64 = 4 * 1024 * 1024;
-/// The longest line; a longer one is skipped.
+/// Maximum length of a line; longer ones are skipped.
 const LINE_BYTES_MAX: usize = 1024 * 1024;
 
 /// Reads logs.
 pub struct LogReader<'a> {
     pub session: Session<'a>,
-    /// Where to continue in each log.
+    /// The position at which to continue in each log.
     pub places: HashMap<String, u64>,
 }
 
 impl LogReader<'_> {
-    /// Passes new lines of a service to `take`, hour by hour; `false` if `take` wants no more. Reads the logs of the hours
-    /// from `since` to `until`.
+    /// Passes new lines of a service to `take`, hour by hour; `false` if `take` needs no more. Reads the logs
+    /// of the hours from `since` to `until`.
     pub fn read_on(
         &mut self,
         service: Service,
@@ -103,10 +103,11 @@ impl LogReader<'_> {
     }
 }
 
-/// The longest prefix of all hours in question: one day is not listed with the whole year.
+/// The longest common prefix of all hours in question, so that a query for one day does not list the whole
+/// year.
 fn listed(prefix: &str, first: Option<&str>, until: Option<DateTime>) -> String {
     let (Some(first), Some(until)) = (first, until) else { return prefix.to_owned() };
-    // A request may have been done in the hour after the one in which it started.
+    // A request may end in the hour after the one in which it started.
     let until = DateTime::from_ticks(until.ticks().saturating_add(3600 * TICKS_PER_SECOND)).unwrap_or(until);
     let last = format!("{prefix}{}", hour_path(until));
     let same = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();

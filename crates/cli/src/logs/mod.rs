@@ -42,23 +42,23 @@ pub struct Logs {
     #[command(flatten)]
     target: Target,
 
-    /// Only requests to this service: blob, queue or table
+    /// Print only requests to this service: blob, queue or table
     #[arg(long, value_name = "SERVICE", value_parser = parse_service)]
     service: Option<Service>,
 
-    /// Only requests since this time: 2026-01-31T12:00Z, 2026-01-31, or a time ago: 90s, 10m, 2h, 7d
+    /// Print only requests since this time: 2026-01-31T12:00Z, 2026-01-31, or an age: 90s, 10m, 2h, 7d
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     since: Option<DateTime>,
 
-    /// Only requests before this time
+    /// Print only requests before this time
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     until: Option<DateTime>,
 
-    /// Only this operation, such as InsertEntity
+    /// Print only this operation, such as InsertEntity
     #[arg(long, value_name = "NAME")]
     operation: Option<String>,
 
-    /// Only this status: a number (404), a class (4xx), a name (EntityAlreadyExists), ok or error
+    /// Print only this status: a number (404), a class (4xx), a name (EntityAlreadyExists), ok or error
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
 
@@ -97,7 +97,7 @@ impl Logs {
             return Ok(ExitCode::SUCCESS);
         };
         while is_read && interrupts.recv_timeout(LOOK_EVERY).is_err() {
-            // Lines are written to the log of the hour in which a request was done, and a little later.
+            // Lines are written a little later, to the log of the hour in which a request ended.
             let now = clock::now();
             let recent = DateTime::from_ticks(now.ticks().saturating_sub(RECENT_TICKS));
             (_, is_read) = self.print(&mut reader, look, (recent.max(self.since), Some(now)))?;
@@ -105,7 +105,8 @@ impl Logs {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Prints new lines of the logs of some hours. Returns whether there are logs, and whether somebody reads the output.
+    /// Prints new lines of the logs of some hours. Returns whether there are logs, and whether the output is
+    /// still being read.
     fn print(
         &self,
         reader: &mut LogReader<'_>,
@@ -135,7 +136,7 @@ impl Logs {
         let Some(start) = start else { return false };
         self.since.is_none_or(|since| start >= since)
             && self.until.is_none_or(|until| start < until)
-            // Reading logs is logged, too; this command does not print its own requests.
+            // Reading logs is itself logged; this command does not print its own requests.
             && line.get("user-agent-header") != AGENT
             && self
                 .operation
@@ -145,7 +146,7 @@ impl Logs {
     }
 }
 
-/// The time of logs that may still grow: two hours.
+/// The time for which logs may still grow: two hours.
 const RECENT_TICKS: u64 = 2 * 3600 * TICKS_PER_SECOND;
 
 /// Receives a message when the user presses Ctrl-C.
@@ -191,7 +192,7 @@ fn show(out: &mut impl Write, look: Look, text: &str, line: &LogLine) -> io::Res
             line.get("request-status"),
             line.get("end-to-end-latency-in-ms"),
             line.get("requester-ip-address"),
-            // Escape text of clients, so that it cannot control the terminal.
+            // Escape strings of clients, so that they cannot control the terminal.
             line.get("requested-object-key").escape_debug(),
         ),
     }
@@ -211,7 +212,7 @@ fn is_status(wanted: &str, line: &LogLine) -> bool {
     }
 }
 
-/// Parses a time, or a time ago.
+/// Parses a time or an age.
 fn parse_moment(text: &str) -> Result<DateTime, String> {
     moment(text, clock::now())
         .ok_or_else(|| "expected a time such as 2026-01-31T12:00Z, or an age such as 10m".into())

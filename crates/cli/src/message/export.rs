@@ -1,8 +1,8 @@
 //! `lazuli message export`: the visible messages of a queue as JSON Lines.
 //!
-//! The protocol shows only the front of a queue, so an export dequeues the messages. When all are written it makes them
-//! visible again, in their order, or deletes them. The receipts that this takes wait in a temporary file, so that a long
-//! queue does not fill the memory.
+//! The protocol shows only the front of a queue, so an export dequeues the messages. After writing all of them,
+//! it makes them visible again, in their order, or deletes them. The receipts needed for this are kept in a
+//! temporary file, so that a long queue does not fill the memory.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, BufWriter, Seek as _, Write};
@@ -46,7 +46,8 @@ pub struct Export {
     #[arg(long)]
     delete: bool,
 
-    /// Seconds after which the messages become visible if the export is killed; it must finish within this time
+    /// Seconds after which the messages become visible if the export is killed; the export must finish within
+    /// this time
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     visibility_timeout: u32,
 
@@ -138,7 +139,7 @@ impl Export {
             if !deletes {
                 call = call.with("visibilitytimeout", 0);
             }
-            // A message that expired meanwhile needs neither.
+            // A message that has expired in the meantime needs neither.
             session.send_unless(&call, "MessageNotFound")?;
             progress.reach(done as u64 + 1, 0, None);
         }

@@ -1,7 +1,7 @@
 //! `lazuli message import`: JSON Lines into a queue, in order, so that an interrupted import can be resumed.
 //!
-//! A state file beside the input says how many lines are done. It is saved after every page of messages; a run that is killed
-//! repeats at most that many.
+//! A state file beside the input says how many lines are done. It is saved after every page of messages; after
+//! a kill, at most one page is added twice.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -21,13 +21,13 @@ use crate::state::{StateFile, number};
 use crate::storage::Session;
 use crate::target::Target;
 
-/// Messages between two saves of the state file.
+/// Number of messages between two saves of the state file.
 const SAVE_EVERY: u64 = 32;
 
 /// Add messages from JSON Lines to a queue
 ///
-/// Each line is an object with a MessageText, as written by export, or a JSON string. Messages are added in order. They
-/// expire when they would have expired; expired ones are skipped. To resume an interrupted import, run the same
+/// Each line is an object with a MessageText, as written by export, or a JSON string. Messages are added in
+/// order. They keep their expiry times; expired ones are skipped. To resume an interrupted import, run the same
 /// command again; if it was killed, up to 32 messages may be added twice.
 #[derive(Args)]
 #[command(after_help = format!("\
@@ -62,7 +62,7 @@ pub struct Import {
     target: Target,
 }
 
-/// Where the import is, and what became of the lines.
+/// The position of the import, and counts of the results.
 #[derive(Default)]
 struct Counts {
     lines: u64,
@@ -149,7 +149,7 @@ impl Import {
         Ok(())
     }
 
-    /// The time to live in seconds, `Some(None)` for the default; `None` if the message has expired.
+    /// The time to live in seconds; `Some(None)` is the default; `None` if the message has expired.
     fn time_to_live(&self, expires: Option<DateTime>) -> Option<Option<i64>> {
         remaining(self.time_to_live, expires, lazuli_server::clock::now())
     }
@@ -169,7 +169,7 @@ pub fn text_of_line(line: &str) -> Result<String, String> {
 
 fn remaining(wanted: Option<i64>, expires: Option<DateTime>, now: DateTime) -> Option<Option<i64>> {
     let Some(expires) = expires.filter(|_| wanted.is_none()) else { return Some(wanted) };
-    // Messages that never expire have a time of expiry in the year 9999.
+    // Messages that never expire have an expiry time in the year 9999.
     if expires.iso().as_str().starts_with("9999-") {
         return Some(Some(-1));
     }

@@ -23,11 +23,11 @@ use crate::target::Target;
 pub use import::text_of_line;
 use text::Encoding;
 
-/// Messages that one request returns at most.
+/// Maximum messages that one request returns.
 const PAGE_MESSAGES_MAX: u32 = 32;
-/// Messages that one request moves at most.
+/// Maximum messages that one request moves.
 const MOVE_MESSAGES_MAX: u64 = 1024;
-/// The response header with the number of messages that were moved.
+/// The response header with the number of moved messages.
 const MOVED_COUNT: &str = "x-lazuli-moved-count";
 
 /// Put, get, change and move the messages of a queue.
@@ -66,10 +66,10 @@ enum MessageCommand {
     /// Print messages without changing them
     #[command(after_help = format!("Examples:\n  lazuli message peek jobs --count 32\n\n{EXIT_CODES}"))]
     Peek(Read),
-    /// Change the text of a message that was dequeued, or hide it for longer
+    /// Change the text of a dequeued message, or hide it for longer
     #[command(after_help = format!("Examples:\n  lazuli message update jobs ID RECEIPT --visibility-timeout 60\n\n{EXIT_CODES}"))]
     Update(Update),
-    /// Delete a message that was dequeued
+    /// Delete a dequeued message
     #[command(after_help = format!("Examples:\n  lazuli message delete jobs ID RECEIPT\n\n{EXIT_CODES}"))]
     Delete {
         #[command(flatten)]
@@ -87,16 +87,16 @@ enum MessageCommand {
     },
     /// Move visible messages to the back of another queue
     ///
-    /// Use it for messages that were put aside in a poison queue. Each message is moved exactly once, even if the command or the
-    /// server is killed in between. Ids, texts and expiry times stay; the dequeue count restarts at 0. Only Lazuli
-    /// can move messages; other servers reject the request.
+    /// Use it for messages in a poison queue. Each message is moved exactly once, even if the command or the
+    /// server is killed in between. Ids, texts and expiry times stay; the dequeue count restarts at 0. Only
+    /// Lazuli can move messages; other servers reject the request.
     #[command(after_help = format!("Examples:\n  lazuli message move jobs-poison jobs\n  lazuli message move jobs-poison jobs --max 10\n\n{EXIT_CODES}"))]
     Move {
         /// Source queue
         from: String,
         /// Destination queue
         to: String,
-        /// Maximum number of messages [default: all that are visible]
+        /// Maximum number of messages [default: all visible messages]
         #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
         max: Option<u64>,
         #[command(flatten)]
@@ -246,7 +246,7 @@ impl Read {
                 Some(seconds) => call.with("visibilitytimeout", seconds),
                 None => call.with("peekonly", "true"),
             };
-            // Sent again, it would hide other messages than those that it returns.
+            // If it were sent again, it would hide more messages than it returns.
             call.is_repeatable = visibility_timeout.is_none();
             let list = storage.session().document(&call)?;
             let mut records = Records::new(
@@ -335,7 +335,7 @@ fn move_all(session: &mut Session<'_>, from: &str, to: &str, max: Option<u64>) -
     Ok(ExitCode::SUCCESS)
 }
 
-/// Other servers do not know the operation.
+/// Other servers do not support the operation.
 fn explained(fault: Fault) -> Fault {
     match fault.rejected() {
         Some(error) if error.status == 405 || error.code == "UnsupportedHttpVerb" => {

@@ -1,10 +1,10 @@
-//! Message texts: as they are, or in Base64 as some libraries send them.
+//! Message texts: unchanged, or in Base64 as some libraries send them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 
-/// How texts are encoded in messages.
+/// The encoding of texts in messages.
 #[derive(Args)]
 pub struct Encoding {
     /// Encode texts in Base64, and decode them

@@ -1,4 +1,4 @@
-//! Creates signatures from flags, and rejects terms that would make a signature useless.
+//! Expiry: a time (2030-01-01T00:00:00Z) or a duration from now (30m, 12h, 7d) [default: 1h]
 
 use std::process::ExitCode;
 
@@ -22,7 +22,7 @@ struct Terms {
     #[arg(long, value_name = "TIME")]
     starts: Option<String>,
 
-    /// Only from this address, or from FIRST-LAST
+    /// Accept the signature only from this address, or from FIRST-LAST
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<String>,
 
@@ -104,7 +104,7 @@ pub struct Table {
     #[arg(short, long, value_name = "LETTERS", required_unless_present = "policy")]
     permissions: Option<String>,
 
-    /// Stored access policy of the table that sets the other fields
+    /// Stored access policy of the table, which sets the other fields
     #[arg(long, value_name = "ID")]
     policy: Option<String>,
 
@@ -143,7 +143,7 @@ impl Table {
     fn token(&self, now: DateTime, holder: &KeyHolder) -> Result<Token, String> {
         TableName::new(&self.name).map_err(|_| format!("'{}' is not the name of a table", self.name))?;
         check_letters(self.permissions.as_deref().unwrap_or_default(), Service::Table.permission_letters())?;
-        // A policy usually has the expiry, and the service rejects a second one.
+        // A policy usually defines the expiry, and the service rejects a second one.
         let end = if self.policy.is_some() { None } else { Some("1h") };
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let token = Token {
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(verified(&query), Kind::Account);
     }
 
-    /// A restriction that is not signed has no effect.
+    /// A restriction that the signature does not cover has no effect.
     #[test]
     fn restrictions_that_would_not_be_signed_are_rejected() {
         for condition in ["--ip 10.0.0.1", "--https-only"] {

@@ -14,9 +14,9 @@ use lazuli_server::accounts::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY};
 
 /// Create and explain shared access signatures.
 ///
-/// A shared access signature is the query string of a URL. It permits its holder certain operations without the account's key.
-/// It becomes invalid when it expires, when the key that signed it is rotated, or when the stored policy that it names is
-/// removed. For blobs, see lazuli blob url.
+/// A shared access signature is the query string of a URL. It permits certain operations without the account's
+/// key. It becomes invalid when it expires, when the key that signed it is rotated, or when the stored policy
+/// that it names is removed. For blobs, see lazuli blob url.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -8,7 +8,7 @@ use lazuli_service::accounts::KEY_BYTES_MIN;
 use super::Serve;
 
 impl Serve {
-    /// The accounts of the environment, or else the development account where it is safe.
+    /// The accounts from the environment, or else the development account where it is safe.
     pub(super) fn accounts(&self, host: IpAddr) -> Result<Vec<ConfiguredAccount>, String> {
         if let Some(given) = accounts_of_environment()? {
             for weak in given.iter().filter(|account| account.is_weak) {
@@ -35,7 +35,7 @@ impl Serve {
     }
 }
 
-/// The accounts of an environment variable, if one is set.
+/// The accounts from an environment variable, if it is set.
 pub(super) fn accounts_of_environment() -> Result<Option<Vec<ConfiguredAccount>>, String> {
     for variable in ["LAZULI_ACCOUNTS", "AZURITE_ACCOUNTS"] {
         // CI systems pass unset variables as empty ones.

@@ -17,7 +17,7 @@ pub struct AzuriteArgs {
     /// Set by the names of Azurite's programs; see `crate::azurite`.
     #[arg(long = crate::azurite::FLAG, hide = true, value_enum)]
     pub program: Option<Program>,
-    /// A word that Azurite ignores.
+    /// An argument that Azurite ignores.
     #[arg(long = crate::azurite::IGNORED, hide = true)]
     ignored: Vec<OsString>,
     #[arg(long = "tableHost", hide = true, value_parser = resolve_host)]
@@ -48,7 +48,7 @@ pub struct AzuriteArgs {
     table_keep_alive: Option<String>,
 }
 
-/// Parses an address. Azurite also accepts host names, as containers have them.
+/// Parses an address. Azurite also accepts host names, such as those of containers.
 fn resolve_host(text: &str) -> Result<IpAddr, String> {
     if let Ok(address) = parse_host(text) {
         return Ok(address);
@@ -60,7 +60,7 @@ fn resolve_host(text: &str) -> Result<IpAddr, String> {
 }
 
 impl AzuriteArgs {
-    /// The address for one service, if there is one of its own.
+    /// The address for one service, if it has a separate one.
     pub fn host(&self, service: Service) -> Option<IpAddr> {
         match service {
             Service::Blob => self.blob_host,
@@ -69,12 +69,12 @@ impl AzuriteArgs {
         }
     }
 
-    /// Is there an address of its own for any service?
+    /// Does any service have a separate address?
     pub fn names_host(&self) -> bool {
         Service::ALL.iter().any(|service| self.host(*service).is_some())
     }
 
-    /// The file for the debug log, if one is named.
+    /// The file for the debug log, if specified.
     pub fn debug_file(&self) -> Option<&Path> {
         self.debug.as_deref().filter(|file| !file.is_empty()).map(Path::new)
     }

@@ -26,13 +26,13 @@ pub(super) struct BlobArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     rehydrate_seconds: u32,
 
-    /// Allow copies from this other server: HOST, HOST:PORT, or .DOMAIN for all names below; may be repeated [default:
-    /// none]
+    /// Allow copies from this server: HOST, HOST:PORT, or .DOMAIN for all names below it; may be repeated
+    /// [default: none]
     #[arg(long, value_name = "HOST[:PORT]")]
     copy_source_allow: Vec<AllowedHost>,
 
-    /// Deliver events of blobs (created, deleted, tier changed) to a queue of the account, or to a webhook: queue:NAME or
-    /// a URL, for all accounts or, after ACCOUNT=, for one; may be repeated [default: no events]
+    /// Deliver events of blobs (created, deleted, tier changed) to a queue of the account (queue:NAME) or to a
+    /// webhook (a URL), for all accounts or, with ACCOUNT=, for one; may be repeated [default: no events]
     #[arg(long, value_name = "[ACCOUNT=]TARGET")]
     events: Vec<Route>,
 }

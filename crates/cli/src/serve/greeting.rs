@@ -12,7 +12,7 @@ use crate::azurite::Program;
 use crate::engine_url::{EngineUrl, whole};
 
 impl Serve {
-    /// Prints where it listens and how to connect.
+    /// Prints the addresses of the server and how to connect to it.
     pub(super) fn greet(&self, url: &EngineUrl, running: &Running, given: &[ConfiguredAccount]) {
         if let Some(notice) = self.azurite.notice() {
             tell!("lazuli: {notice}");
@@ -31,7 +31,7 @@ impl Serve {
         print(&lines.collect::<String>());
     }
 
-    /// Says that the server is stopping.
+    /// Reports that the server is stopping.
     pub(super) fn say_closing(&self, services: &[Service]) {
         if self.azurite.program.is_some() {
             let line = |service: &Service| format!("Azurite {} service is closing...\n", service.title());
@@ -41,7 +41,7 @@ impl Serve {
         }
     }
 
-    /// Says that the server has stopped.
+    /// Reports that the server has stopped.
     pub(super) fn say_closed(&self, services: &[Service]) {
         if self.azurite.program.is_some() {
             let line =

@@ -1,4 +1,4 @@
-//! Errors about ports, with a hint.
+//! Error messages about ports, with a hint.
 
 use std::io;
 

@@ -8,7 +8,7 @@ use lazuli_server::throttle::{Rate, Rates};
 
 use super::{SECONDS_MAX, up_to};
 
-// The largest numbers that make sense for a flag; above, arithmetic on memory could overflow.
+// The largest useful values of a flag; with larger ones, memory arithmetic could overflow.
 const HEAD_KIB_MAX: i64 = 64 * 1024;
 const BODY_KIB_MAX: i64 = 1024 * 1024;
 const CONNECTIONS_MAX: i64 = 1_000_000;
@@ -28,20 +28,21 @@ pub struct LimitArgs {
     /// Maximum number of connections
     #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = up_to(CONNECTIONS_MAX))]
     max_connections: u32,
-    /// Seconds to send a request head
+    /// Maximum seconds to send a request head
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = up_to(SECONDS_MAX))]
     head_timeout: u32,
-    /// Seconds in which a client must send 256 KiB of a request body, or the rest of it
+    /// Maximum seconds for each 256 KiB of a request body, or for the rest of it
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = up_to(SECONDS_MAX))]
     body_timeout: u32,
-    /// Seconds that a connection may be idle
+    /// Maximum seconds that a connection may be idle
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = up_to(SECONDS_MAX))]
     idle_timeout: u32,
-    /// Seconds to process a request
+    /// Maximum seconds to process a request
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = up_to(SECONDS_MAX))]
     request_timeout: u32,
-    /// Memory for large requests in flight, and as much for large responses; beyond it, requests get 503. It must hold the
-    /// largest request and a page: at least 8 MiB, or more if --max-body-kib is raised
+    /// Memory for large requests in flight, and the same amount for large responses; beyond it, requests get
+    /// 503. It must be large enough for the largest request and a page: at least 8 MiB, or more if
+    /// --max-body-kib is raised
     #[arg(
         long,
         value_name = "MIB",
@@ -85,8 +86,8 @@ impl LimitArgs {
         }
     }
 
-    /// With less memory than its largest request needs, the server would always reject that request. Reports this as
-    /// an error.
+    /// Reports an error if the largest request needs more memory than configured: the server would always
+    /// reject it.
     pub fn too_little_memory(&self) -> Option<String> {
         let limits = self.limits();
         let needed = limits.bodies_bytes_min();

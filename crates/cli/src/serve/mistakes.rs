@@ -36,8 +36,8 @@ impl fmt::Display for Mistake {
 }
 
 impl Serve {
-    /// The error for accepting tokens that anyone can make on a server that other machines can reach. When started as
-    /// Azurite, an explicit host counts as consent, as for the development account.
+    /// The error if the server accepts tokens that anyone can create although other machines can reach it. When
+    /// started as Azurite, an explicit host counts as consent, as for the development account.
     fn exposed_tokens(&self) -> Option<String> {
         let is_public = self.oauth.settings().is_some_and(|settings| settings.is_public());
         let host = self.host(&self.config(&self.engine_url()));
@@ -61,7 +61,7 @@ impl Serve {
         if let Some(files) = self.named_certificate()
             && let Err(error) = Tls::open(files.clone())
         {
-            // A PFX file is the certificate's and the key's.
+            // A PFX file contains both the certificate and the key.
             let is_pem = files.password.is_none();
             let of_key = is_pem && error.to_string().starts_with(&files.key.display().to_string());
             mistakes.push(Mistake::of(if of_key { "tls-key" } else { "tls-cert" }, error));

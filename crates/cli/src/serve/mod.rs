@@ -41,12 +41,12 @@ use supervisor::Supervisor;
 pub const SERVICES: &[Service] = &Service::ALL;
 /// Default port of the admin listener.
 pub const ADMIN_PORT: u16 = 10009;
-/// Where the web console listens.
+/// The address of the web console.
 pub const CONSOLE_PORT: u16 = 10003;
 /// Default data directory.
 pub const LOCATION: &str = "lazuli-data";
 
-// Maximum values of flags: larger ones make no sense and could overflow.
+// Maximum values of flags: larger ones are useless and could overflow.
 const CACHE_MIB_MAX: i64 = 16 * 1024 * 1024;
 const SECONDS_MAX: i64 = 365 * 24 * 60 * 60;
 
@@ -134,8 +134,8 @@ pub struct Serve {
     #[command(flatten)]
     blobs: BlobArgs,
 
-    /// Accept only requests whose Host is this name or an IP address; `.example.org` allows all names below; may be
-    /// repeated
+    /// Accept only requests whose Host is this name or an IP address; `.example.org` allows all names below it;
+    /// may be repeated
     #[arg(long, value_name = "NAME")]
     allowed_host: Vec<String>,
 
@@ -147,12 +147,13 @@ pub struct Serve {
     #[arg(long, value_name = "URL")]
     engine: Option<EngineUrl>,
 
-    /// Where to store the content of blobs, with a database: s3://BUCKET[/PREFIX]?endpoint=URL, an S3-compatible store. Keys come from
-    /// AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from a file that credentials= names [default: the database itself]
+    /// Object store for the content of blobs, with a database engine: s3://BUCKET[/PREFIX]?endpoint=URL, an
+    /// S3-compatible store. Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from a file
+    /// specified with credentials= [default: the database itself]
     #[arg(long, value_name = "URL")]
     content: Option<lazuli_objects::ObjectsUrl>,
 
-    /// When a change is acknowledged; with relaxed, a crash of the machine may lose the last changes
+    /// Defines when a change is acknowledged; with relaxed, a crash of the machine may lose the last changes
     #[arg(long, value_enum, default_value_t = DurabilityArg::Full)]
     durability: DurabilityArg,
 
@@ -161,8 +162,8 @@ pub struct Serve {
     #[arg(long)]
     accept_data_loss: bool,
 
-    /// Memory for caches, half for blocks of files and half for rows [default: 1/32 of the memory of the machine or container,
-    /// between 64 and 256]
+    /// Memory for caches in MiB, half for blocks of files and half for rows [default: 1/32 of the memory of the
+    /// machine or container, between 64 and 256]
     #[arg(long, value_name = "MIB", value_parser = up_to(CACHE_MIB_MAX))]
     cache_mib: Option<u32>,
 
@@ -293,7 +294,7 @@ impl Serve {
         log::start(self.log_format, self.log_level(), file);
         let runtime = runtime::many_threads()?;
         let ended = runtime.block_on(self.serve());
-        // After a second signal, do not wait for tasks that still run.
+        // After a second signal, do not wait for tasks that are still running.
         runtime.shutdown_background();
         ended
     }
@@ -314,7 +315,7 @@ impl Serve {
         }
         // From here on, no signal is lost.
         let mut signals = Signals::new().map_err(|error| error.to_string())?;
-        // Before the data: a port that is in use must not leave an empty store behind.
+        // Bind the ports before opening the store: a port in use must not leave an empty store behind.
         let ports = Ports::take(&config).map_err(|error| hinted(&error))?;
         let is_on_disk = url.directory().is_some() && self.engine.is_none();
         let program = self.azurite.program.filter(|_| is_on_disk);
@@ -374,7 +375,7 @@ impl Serve {
         self.log_level.unwrap_or(default)
     }
 
-    /// Does a flag ask for a free port?
+    /// Does a flag request a free port?
     fn picks_free_ports(&self) -> bool {
         [self.blob_port, self.queue_port, self.table_port].contains(&Some(0))
     }
@@ -398,12 +399,12 @@ impl Serve {
         served.contains(&service).then(|| given.unwrap_or(usual))
     }
 
-    /// The preferred port of the web console. Servers on free ports do not compete for the usual one.
+    /// The preferred port of the web console. Servers on free ports do not compete for the default one.
     fn console_port(&self) -> u16 {
         self.console_port.unwrap_or(if self.picks_free_ports() { 0 } else { CONSOLE_PORT })
     }
 
-    /// The address that decides whether others can reach the server.
+    /// The address that determines whether others can reach the server.
     fn host(&self, config: &Config) -> IpAddr {
         let outside = config.listen.iter().map(|(_, address)| address.ip()).find(|ip| !ip.is_loopback());
         outside.unwrap_or(self.host)
@@ -432,7 +433,8 @@ impl Serve {
         }
     }
 
-    /// The database that it would use, and the object store with its content; `None` if it would use another engine.
+    /// The database that `serve` would use, and the object store with its content; `None` if it would use
+    /// another engine.
     pub fn database(self) -> Option<(EngineUrl, Option<lazuli_objects::ObjectsUrl>)> {
         let url = self.engine_url();
         matches!(url, EngineUrl::Postgres(_)).then_some((url, self.content))

@@ -1,8 +1,8 @@
 //! Tables, queues and containers that exist when the server starts, and their contents.
 //!
-//! Requests go through the whole pipeline, without a socket, before the first client can connect. Everything can be repeated
-//! at the next start: entities and blobs are replaced by the same ones, and messages are added only to a queue that was
-//! created by this start.
+//! Requests go through the whole pipeline, without a socket, before the first client can connect. The next
+//! start repeats all of it: entities and blobs are replaced by identical ones, and messages are added only to a
+//! queue that was created by this start.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::Ipv4Addr;
@@ -28,7 +28,7 @@ use crate::fault::Fault;
 use crate::import::source::ImportSource;
 use crate::storage::StorageRequest;
 
-/// The largest file that becomes a blob.
+/// Maximum size of a file that becomes a blob.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const VERSION: &str = "2021-12-02";
 
@@ -92,10 +92,10 @@ struct Seeder {
 
 impl Seeder {
     fn new(engine: &Arc<dyn Engine>, config: &Config, account: &ConfiguredAccount) -> Result<Self, String> {
-        // The account of the flags, even if the store has one of the same name with other keys.
+        // Use the account of the flags, even if the store has one of the same name with other keys.
         let given = ConfiguredAccount { is_fallback: false, ..account.clone() };
         let key = given.keys.first().cloned().ok_or("the account has no key")?;
-        // Rates and allowed hosts are for clients.
+        // Rate limits and allowed hosts apply only to clients.
         let config = Config { limits: config.limits, ..Config::new((Ipv4Addr::LOCALHOST, 0).into()) };
         let state =
             State::over(engine.clone(), Directory::new(vec![given]), config).map_err(|e| e.to_string())?;
@@ -103,7 +103,7 @@ impl Seeder {
         Ok(Self { state: Arc::new(state), engine, account, key })
     }
 
-    /// Creates something; returns whether it is new.
+    /// Creates a resource; returns whether it is new.
     async fn create(&self, item: &Item) -> Result<bool, String> {
         let (service, name, call) = match item {
             Item::Table(name) => {
@@ -252,7 +252,8 @@ impl Seeder {
     }
 }
 
-/// The entries of a directory in the order of their names; none if there is no such directory. Hidden files are left out.
+/// The entries of a directory in the order of their names; none if there is no such directory. Hidden files are
+/// omitted.
 fn entries(directory: &Path) -> Result<Vec<PathBuf>, String> {
     if !directory.exists() {
         return Ok(Vec::new());

@@ -1,6 +1,6 @@
 //! The signals of a running server.
 //!
-//! Invariant: a signal to stop takes effect at once, even while a reload is running.
+//! Invariant: a signal to stop takes effect immediately, even while a reload is running.
 
 use std::future::pending;
 
@@ -20,7 +20,7 @@ impl Signals {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    /// Waits for one of them.
+    /// Waits for one of these signals.
     pub async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-/// A manager that does not read its socket must not block the server.
+/// A manager that does not read from its socket must not block the server.
 const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The service manager, if there is one.
@@ -24,7 +24,7 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// The manager that the environment names.
+    /// The manager that the environment specifies.
     pub fn of_environment() -> Self {
         let channel = std::env::var_os("NOTIFY_SOCKET").and_then(|name| match Channel::open(&name) {
             Ok(channel) => Some(Arc::new(channel)),
@@ -54,7 +54,7 @@ impl Supervisor {
     }
 }
 
-/// The time within which the manager expects a sign of life, if it expects one from this process.
+/// The watchdog timeout of the manager, if it applies to this process.
 fn watchdog(micros: Option<String>, process: Option<String>, own: u32) -> Option<Duration> {
     if process.is_some_and(|process| process != own.to_string()) {
         return None;
@@ -63,8 +63,8 @@ fn watchdog(micros: Option<String>, process: Option<String>, own: u32) -> Option
     Some(Duration::from_micros(micros))
 }
 
-/// Sends a sign of life twice within the limit. The task runs where requests run, so a server whose threads are all stuck
-/// sends none.
+/// Notifies the watchdog twice per timeout. The task runs on the threads that process requests, so a server
+/// whose threads are all stuck sends nothing.
 async fn keep_alive(channel: Arc<Channel>, limit: Duration) {
     let mut ticks = tokio::time::interval(limit / 2);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

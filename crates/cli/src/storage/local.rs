@@ -1,5 +1,5 @@
-//! The store of a stopped server: it is served to this process alone, on a free port of the loopback interface, with a key
-//! that nobody else knows.
+//! The store of a stopped server: it is served only to this process, on a free port of the loopback interface,
+//! with a secret key.
 
 use std::net::Ipv4Addr;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use super::Storage;
 use crate::fault::{Fault, settle};
 use crate::runtime;
 
-/// Random words in the key.
+/// Number of random words in the key.
 const KEY_WORDS: usize = 8;
 
 /// The work of a command on an open store.
@@ -40,7 +40,7 @@ pub fn run(
     };
     let any_port = (Ipv4Addr::LOCALHOST, 0).into();
     let mut config = Config::new(any_port);
-    // Requests of a command do not count as requests of the account's clients.
+    // Requests of a command are not logged or measured as requests of the account's clients.
     config.analytics = false;
     config.listen = Listen::default().on(service, any_port);
     let started = runtime.block_on(lazuli_server::start(config, engine, vec![given]));

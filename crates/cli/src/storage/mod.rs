@@ -1,7 +1,8 @@
 //! A signed client of the Blob or Queue service, for the commands that use one.
 //!
-//! [`Storage`] says where the service is and how to sign; a [`Session`] is one connection to it. Threads that work at the
-//! same time have a session each. Requests go through the HTTP client of `probe`, like those of every other tool.
+//! [`Storage`] knows where the service is and how to sign requests; a [`Session`] is one connection to it.
+//! Concurrent threads each have their own session. Requests go through the HTTP client of `probe`, like those
+//! of every other tool.
 
 mod local;
 mod request;
@@ -30,7 +31,7 @@ pub struct Storage {
     endpoint: Endpoint,
     credential: Credential,
     roots: ExtraRoots,
-    /// Connect there, whatever host the endpoint names.
+    /// Connect to this address, regardless of the host in the endpoint.
     address: Option<String>,
 }
 

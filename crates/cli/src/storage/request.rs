@@ -2,7 +2,7 @@
 
 use lazuli_protocol::http::percent;
 
-/// A request: everything but the account, the date and the signature.
+/// A request, except for the account, the date and the signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorageRequest {
     /// The HTTP verb.
@@ -15,7 +15,7 @@ pub struct StorageRequest {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
-    /// May it be sent again if no response came? Only if the second time changes nothing.
+    /// May it be sent again if there is no response? Only if it is idempotent.
     pub is_repeatable: bool,
 }
 
@@ -31,14 +31,14 @@ impl StorageRequest {
         Self { method, path, query: Vec::new(), headers: Vec::new(), body: Vec::new(), is_repeatable }
     }
 
-    /// The same with a parameter.
+    /// Adds a parameter.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl ToString) -> Self {
         self.query.push((name, value.to_string()));
         self
     }
 
-    /// The same with a parameter if there is a value.
+    /// Adds a parameter if there is a value.
     #[must_use]
     pub fn maybe(self, name: &'static str, value: Option<impl ToString>) -> Self {
         match value {
@@ -47,14 +47,14 @@ impl StorageRequest {
         }
     }
 
-    /// The same with a header.
+    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl ToString) -> Self {
         self.headers.push((name.into(), value.to_string()));
         self
     }
 
-    /// The same with a header if there is a value.
+    /// Adds a header if there is a value.
     #[must_use]
     pub fn maybe_header(self, name: &str, value: Option<impl ToString>) -> Self {
         match value {
@@ -72,14 +72,14 @@ impl StorageRequest {
         self
     }
 
-    /// The same with a body.
+    /// Sets the body.
     #[must_use]
     pub fn body(mut self, body: Vec<u8>) -> Self {
         self.body = body;
         self
     }
 
-    /// The same, to be sent again if no response came.
+    /// Allows sending the request again if there is no response.
     #[must_use]
     pub fn repeatable(mut self) -> Self {
         self.is_repeatable = true;
@@ -99,19 +99,19 @@ impl StorageRequest {
     }
 }
 
-/// A value in a URL.
+/// Escapes a value in a URL.
 pub fn escape(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     percent::encode_into(&mut out, text);
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// A path in a URL: slashes stay.
+/// Escapes a path in a URL, except for slashes.
 pub fn escape_path(text: &str) -> String {
     text.split('/').map(escape).collect::<Vec<_>>().join("/")
 }
 
-/// Reads `NAME=VALUE` of a command line.
+/// Parses `NAME=VALUE` of a command line.
 pub fn parse_pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),

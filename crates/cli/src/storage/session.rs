@@ -1,4 +1,4 @@
-//! One connection to a service: signs requests, sends them again where that is safe, and turns error responses into
+//! One connection to a service: signs requests, repeats them where that is safe, and turns error responses into
 //! errors.
 
 use std::time::Duration;
@@ -11,9 +11,9 @@ use super::xml::Element;
 use super::{Credential, Storage};
 use crate::fault::{Fault, Rejected};
 
-/// The version of the protocol that the commands speak.
+/// The version of the protocol that the commands use.
 pub const VERSION: &str = "2021-12-02";
-/// How often a request is sent if it may be sent again.
+/// Maximum number of attempts for a request that may be repeated.
 const ATTEMPTS_MAX: u32 = 4;
 /// The wait before the second attempt; it doubles with every further one.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
@@ -97,7 +97,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Nothing listens there: another attempt in a moment would not help a person who typed the wrong port.
+/// Nothing listens on this port: a retry would not help a user who typed the wrong one.
 fn is_connection_refused(fault: &Fault) -> bool {
     matches!(fault, Fault::NoResponse(error) if error.contains("refused"))
 }

@@ -14,7 +14,7 @@ const DEPTH_MAX: usize = 16;
 pub struct Element {
     /// Its name.
     pub name: String,
-    /// Its text, without that of its children.
+    /// Its text, without the text of its children.
     pub text: String,
     /// Its attributes.
     pub attributes: Vec<(String, String)>,
@@ -96,7 +96,7 @@ fn begin(start: &quick_xml::events::BytesStart<'_>) -> Result<Element, String> {
         let attribute = attribute.map_err(|error| error.to_string())?;
         let key = attribute.key.local_name().as_ref().to_owned();
         let value = attribute.value;
-        // The services send no attribute whose value needs an escape.
+        // The services send no attribute whose value contains escapes.
         attributes.push((key, value.into_owned()));
     }
     Ok(Element { name, attributes, ..Element::default() })

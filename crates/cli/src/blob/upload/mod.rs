@@ -1,8 +1,9 @@
 //! `lazuli blob upload`: a file, a directory or standard input.
 //!
-//! A file that fits one block is one request. A larger one is staged in blocks, several at a time, and committed at the end.
-//! The id of a block contains its position and its MD5, so an upload that is started again finds the blocks that it has
-//! staged already, whatever happened in between. Memory is bounded by the number of connections times the size of a block.
+//! A file that fits one block is one request. A larger one is staged in blocks, several at a time, and
+//! committed at the end. The id of a block contains its position and its MD5, so an upload that is started
+//! again finds the blocks that it has already staged. Memory is bounded by the number of connections times the
+//! size of a block.
 
 mod typed;
 
@@ -30,9 +31,9 @@ use crate::fault::{EXIT_CODES, Fault};
 use crate::storage::{Session, Storage, StorageRequest, parse_pair};
 use crate::target::Target;
 
-/// Bytes of a block, unless the file would need more blocks than a blob can have.
+/// Size of a block, unless the file would need more blocks than a blob can have.
 const BLOCK_BYTES: u64 = 4 * 1024 * 1024;
-/// The most blocks of a blob.
+/// Maximum blocks of a blob.
 const BLOCKS_MAX: u64 = 50_000;
 
 /// Upload a file, a directory, or standard input
@@ -66,7 +67,7 @@ pub struct Upload {
     #[arg(long)]
     overwrite: bool,
 
-    /// Content type [default: by the name of the file]
+    /// Content type [default: determined by the name of the file]
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
 
@@ -112,7 +113,7 @@ impl BlobType {
     }
 }
 
-/// A file to upload, as it was when the upload began.
+/// A file to upload, as it was when the upload started.
 struct Source<'a> {
     file: &'a Path,
     path: &'a BlobPath,
@@ -168,7 +169,7 @@ impl Upload {
                 let link = std::fs::symlink_metadata(&file).map_err(|error| at(&file, &error))?;
                 let metadata = std::fs::metadata(&file).map_err(|error| at(&file, &error))?;
                 if metadata.is_dir() {
-                    // A link to a directory could lead back here.
+                    // A link to a directory could lead to a cycle.
                     if !link.is_symlink() {
                         open.push((file, format!("{name}/")));
                     }
@@ -256,7 +257,7 @@ impl Upload {
         self.finish(&mut session, &call, &source, tally, 0)
     }
 
-    /// Stages a block, unless it is there.
+    /// Stages a block, unless it is already staged.
     fn stage(
         &self,
         session: &mut Session<'_>,
@@ -277,7 +278,7 @@ impl Upload {
         Ok(Staged { id, bytes })
     }
 
-    /// The request that makes a blob of blocks.
+    /// The request that creates a blob from blocks.
     fn commit(&self, path: &BlobPath, ids: &[&str], file: &Path) -> StorageRequest {
         let body =
             document(|out| nest(out, "BlockList", |out| ids.iter().for_each(|id| leaf(out, "Latest", id))));
@@ -297,8 +298,8 @@ impl Upload {
         self.content_type.as_deref().unwrap_or_else(|| content_type(file))
     }
 
-    /// Sends the request that makes the blob. If it exists, it may be because an earlier attempt succeeded and its response was
-    /// lost.
+    /// Sends the request that creates the blob. If the blob exists, an earlier attempt may have succeeded, and
+    /// its response was lost.
     fn finish(
         &self,
         session: &mut Session<'_>,
@@ -319,7 +320,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Blocks of input whose length is not known.
+    /// Blocks of input of unknown length.
     fn standard_input(&self, session: &mut Session<'_>, tally: &Tally) -> Result<(), Fault> {
         let path = &self.destination;
         if path.name.is_empty() || path.name.ends_with('/') {
@@ -372,14 +373,14 @@ fn staged_blocks(session: &mut Session<'_>, path: &BlobPath) -> Result<HashMap<S
     Ok(blocks.iter().filter_map(block).collect())
 }
 
-/// Does the blob have this content already?
+/// Does the blob already have this content?
 fn is_same(session: &mut Session<'_>, source: &Source<'_>) -> Result<bool, Fault> {
     match session.send(&StorageRequest::new("HEAD", &source.path.names())) {
         Ok(found) => {
             let length = found.header("Content-Length").and_then(|text| text.parse::<u64>().ok());
             Ok(length == Some(source.length) && found.header("Content-MD5") == Some(source.md5.as_str()))
         }
-        // A signature for writing may not allow reading; then everything is uploaded.
+        // A signature for writing does not necessarily allow reading; without it, everything is uploaded.
         Err(Fault::Rejected(error)) if matches!(error.status, 404 | 403) => Ok(false),
         Err(fault) => Err(fault),
     }

@@ -1,7 +1,7 @@
 //! Uploads of append and page blobs: create the blob, write its content piece by piece, then set its MD5.
 //!
-//! The MD5 of a page blob comes last: a blob that has it is complete, so an upload that is started again can tell. An
-//! append blob has none, because later appends would leave it wrong.
+//! The MD5 of a page blob comes last: a blob with an MD5 is complete, so a later upload can skip it. An append
+//! blob has none, because later appends would invalidate it.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -17,11 +17,11 @@ use crate::blob::pool::{Tally, each};
 use crate::fault::Fault;
 use crate::storage::{Session, Storage, StorageRequest};
 
-/// Bytes of one request. All versions of the protocol accept as many.
+/// Size of one request, which all versions of the protocol accept.
 pub const PIECE_BYTES: u64 = 4 * 1024 * 1024;
 
 impl Upload {
-    /// A file as an append or page blob.
+    /// Uploads a file as an append or page blob.
     pub(super) fn typed(
         &self,
         storage: &Storage,
@@ -54,7 +54,7 @@ impl Upload {
             Ok(())
         };
         match self.kind {
-            // The order of pages does not matter.
+            // The pages can be written in any order.
             BlobType::Page => each(storage, self.connections.into(), pieces, write)?,
             BlobType::Append | BlobType::Block => {
                 for start in pieces {
@@ -70,7 +70,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Standard input as an append blob.
+    /// Uploads standard input as an append blob.
     pub(super) fn append_input(
         &self,
         session: &mut Session<'_>,
@@ -106,7 +106,7 @@ impl Upload {
         }
     }
 
-    /// Writes one piece. Zeros at the ends of a piece of a page blob are not sent.
+    /// Writes one piece. In a page blob, zeros at both ends of a piece are not sent.
     fn write(
         &self,
         session: &mut Session<'_>,
@@ -138,7 +138,7 @@ impl Upload {
     }
 }
 
-/// The pages from the first that is not all zeros to the last, with their offset.
+/// The pages from the first to the last one that is not all zeros, with their offset.
 fn trimmed(piece: &[u8]) -> Option<(usize, &[u8])> {
     let page = PAGE_BYTES as usize;
     let first = piece.iter().position(|byte| *byte != 0)? / page * page;

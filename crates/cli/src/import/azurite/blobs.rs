@@ -1,7 +1,7 @@
 //! Containers and blobs of Azurite.
 //!
-//! Snapshots come from the content of their time: each is written as the blob, and a snapshot is taken, oldest first. So the blob
-//! itself is written last. Their times are those of the import.
+//! Each snapshot is imported by writing its content to the blob and taking a snapshot, oldest first; the
+//! current blob is written last. The times are those of the import.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -106,7 +106,7 @@ struct Import<'a, 's> {
 
 impl Import<'_, '_> {
     fn blobs(&mut self, file: &Path) -> Result<(), Fault> {
-        // The documents of blobs with snapshots wait until all of them are read: their order counts.
+        // The documents of blobs with snapshots are kept until all of them are read, since their order matters.
         let mut waiting: BTreeMap<Key, Vec<Json>> = BTreeMap::new();
         let is_blobs = |name: &str| name == "$BLOBS_COLLECTION$";
         loki::each(file, is_blobs, |_, document: Json| {
@@ -143,7 +143,7 @@ impl Import<'_, '_> {
                     continue;
                 }
             }
-            // Times in one format sort as text; the blob itself has none, and comes last.
+            // Times in the same format sort as strings; the current blob has none, and comes last.
             documents.sort_by_key(|document| {
                 let time = text(document, "snapshot").to_owned();
                 (time.is_empty(), time)
@@ -155,7 +155,7 @@ impl Import<'_, '_> {
         Ok(())
     }
 
-    /// The number of snapshots that a blob has where it goes: a repeated import adds none.
+    /// The number of snapshots that the blob has at the destination: a repeated import adds none.
     fn snapshots(&mut self, container: &str, name: &str) -> Result<u64, Fault> {
         // The name itself comes before all names that start with it, so the first page is enough.
         let call = StorageRequest::new("GET", &[container]).with("restype", "container").with("comp", "list");
@@ -202,7 +202,7 @@ impl Import<'_, '_> {
         Ok(())
     }
 
-    /// Blocks that were staged and not committed.
+    /// Blocks that were staged but not committed.
     fn blocks(&mut self, file: &Path) -> Result<(), Fault> {
         loki::each(
             file,

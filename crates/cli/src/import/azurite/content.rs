@@ -12,8 +12,8 @@ use crate::storage::{Session, StorageRequest, escape};
 
 /// Bytes of content in one request, where content is split.
 const PIECE_BYTES: u64 = 4 * 1024 * 1024;
-/// Content up to this size is sent in one request, as Azurite got it: blobs without blocks, and blocks, which keep their ids. It
-/// is held in memory. Larger content is split into new blocks.
+/// Content up to this size is held in memory and sent in one request, as it was sent to Azurite: blobs without
+/// blocks, and blocks, which keep their ids. Larger content is split into new blocks.
 const BLOCK_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Properties of a blob, and the headers that set them.
@@ -193,7 +193,7 @@ fn described(mut call: StorageRequest, document: &Json) -> StorageRequest {
     call.metadata(&metadata(document))
 }
 
-/// An MD5 in Base64. Azurite has it as a Buffer, as an object with the numbers of its bytes, or as text.
+/// An MD5 in Base64. Azurite stores it as a Buffer, as an object with the values of its bytes, or as a string.
 fn md5(value: &Json) -> Option<String> {
     if let Some(text) = value.as_str() {
         return Some(text.to_owned());

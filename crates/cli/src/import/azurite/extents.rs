@@ -28,12 +28,12 @@ impl Part {
         Some(Self { id, offset: number("offset")?, length: number("count")? })
     }
 
-    /// Does it hold only zeros?
+    /// Does it contain only zeros?
     pub fn is_zero(&self) -> bool {
         self.id == ZERO
     }
 
-    /// The pieces of at most `max` bytes that it consists of.
+    /// Divides it into pieces of at most `max` bytes.
     pub fn pieces(&self, max: u64) -> impl Iterator<Item = Part> + '_ {
         (0..self.length).step_by(usize::try_from(max).unwrap_or(usize::MAX)).map(move |start| Part {
             id: self.id.clone(),
@@ -43,7 +43,8 @@ impl Part {
     }
 }
 
-/// The directory of the extents of a service. The last file stays open: neighbours are read one after the other.
+/// The directory of the extents of a service. The last file stays open, since adjacent parts are usually read
+/// one after the other.
 pub struct Extents {
     directory: PathBuf,
     open: Option<(String, File)>,

@@ -1,6 +1,6 @@
 //! Reads Azurite's metadata: a LokiJS database, which is one JSON object with collections of documents.
 //!
-//! Documents are handed out one by one while the file is read; nothing else of it is kept.
+//! Documents are handed out one by one while the file is read; the rest is not kept in memory.
 
 use std::fmt;
 use std::fs::File;
@@ -14,11 +14,11 @@ use serde_json::Value as Json;
 
 use crate::fault::Fault;
 
-/// An object whose members stay in order.
+/// An object that preserves the order of its members.
 #[derive(Default)]
 pub struct Members(pub Vec<(String, Json)>);
 
-/// Calls `take` for each document of the collections that `is_wanted` names, with the name of the collection.
+/// Calls `take` for each document of the collections that `is_wanted` selects, with the name of the collection.
 pub fn each<D: DeserializeOwned>(
     path: &Path,
     is_wanted: impl Fn(&str) -> bool,
@@ -39,7 +39,7 @@ pub fn each<D: DeserializeOwned>(
 struct Reading<W, T, D> {
     is_wanted: W,
     take: T,
-    /// Why reading stopped, if the file is not the reason.
+    /// The reason why reading stopped, if it is not an error in the file.
     fault: Option<Fault>,
     documents: PhantomData<D>,
 }

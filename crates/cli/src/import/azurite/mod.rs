@@ -1,9 +1,9 @@
-//! `lazuli import --from-azurite`: the data directory of an Azurite that is stopped.
+//! `lazuli import --from-azurite`: the data directory of a stopped Azurite.
 //!
-//! Azurite keeps metadata in one JSON file per service, and the content of messages and blobs in extents, which are plain files.
-//! The files are streamed, a collection at a time, so memory is bounded by the largest document. Everything is written with
-//! ordinary requests. A run can be repeated: entities and blobs are replaced by the same ones, and messages are added only to
-//! queues that are empty.
+//! Azurite keeps metadata in one JSON file per service, and the content of messages and blobs in extents, which
+//! are plain files. The files are streamed, a collection at a time, so memory is bounded by the largest
+//! document. Everything is written with ordinary requests. A run can be repeated: entities and blobs are
+//! replaced by identical ones, and messages are added only to queues that are empty.
 
 mod blobs;
 mod content;
@@ -25,7 +25,7 @@ use crate::fault::{Fault, usage};
 use crate::progress::{bytes_text, plural, thousands};
 use crate::target::Target;
 
-/// The most problems that are printed one by one.
+/// Maximum number of problems that are printed individually.
 const PROBLEMS_SHOWN_MAX: u64 = 20;
 
 /// An import of a data directory.

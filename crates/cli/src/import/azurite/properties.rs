@@ -9,7 +9,8 @@ use super::{Report, account_of, loki, text};
 use crate::fault::Fault;
 use crate::storage::{Session, StorageRequest};
 
-/// Sets the properties of a service that Azurite has for an account. Settings without a meaning there are left out.
+/// Sets the properties of a service that Azurite has for an account. Settings without a meaning at the
+/// destination are omitted.
 pub fn import(
     file: &Path,
     account: &str,
@@ -37,7 +38,7 @@ pub fn import(
     )
 }
 
-/// The document for Set Service Properties; `None` if there is nothing to set.
+/// The body of Set Service Properties; `None` if there is nothing to set.
 fn body(found: &Json) -> Option<Vec<u8>> {
     let rules = found.get("cors").and_then(Json::as_array).filter(|rules| !rules.is_empty());
     let version = found.get("defaultServiceVersion").and_then(Json::as_str);

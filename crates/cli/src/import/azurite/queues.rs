@@ -15,9 +15,9 @@ use crate::message::put_call;
 use crate::progress::{Progress, plural};
 use crate::storage::{Session, Storage, StorageRequest};
 
-/// The longest content of a message.
+/// Maximum length of the content of a message.
 const MESSAGE_BYTES_MAX: u64 = 64 * 1024;
-/// The longest time that a message can be invisible.
+/// Maximum time for which a message can be invisible.
 const INVISIBLE_SECONDS_MAX: u64 = 7 * 24 * 60 * 60;
 
 /// Imports the queues of an account.

@@ -22,9 +22,9 @@ use crate::fault::Fault;
 use crate::import::dated::{Dated, Wanted};
 use crate::progress::Progress;
 
-/// Entities that are written together.
+/// Number of entities written together.
 const WINDOW_ENTITIES_MAX: usize = 2000;
-/// Documents that are read ahead.
+/// Number of documents that are read ahead.
 const AHEAD_MAX: usize = 256;
 
 /// Imports the tables of an account. `is_done` says whether all of it worked.
@@ -98,7 +98,7 @@ async fn create(service: &TableService, name: &str, policies: &[SignedIdentifier
 /// A document, and the name of its collection.
 type Named = (String, Document);
 
-/// Reads collections on a thread of its own, not further ahead than the channel allows.
+/// Reads collections on a separate thread, no further ahead than the channel allows.
 fn stream(file: PathBuf, collections: HashSet<String>) -> mpsc::Receiver<Result<Named, Fault>> {
     let (sender, receiver) = mpsc::channel(AHEAD_MAX);
     std::thread::spawn(move || {
@@ -109,7 +109,7 @@ fn stream(file: PathBuf, collections: HashSet<String>) -> mpsc::Receiver<Result<
             |name, document| sender.blocking_send(Ok((name.to_owned(), document))).map_err(|_| gone()),
         );
         if let Err(fault) = read {
-            // If the receiver is gone, the error has nowhere to go.
+            // If the receiver is gone, nobody needs the error.
             let _ = sender.blocking_send(Err(fault));
         }
     });
@@ -129,7 +129,7 @@ impl Writer<'_> {
         tables: &HashMap<String, Table>,
         mut documents: mpsc::Receiver<Result<Named, Fault>>,
     ) -> Result<(), Fault> {
-        // The entities of one table that wait to be written.
+        // The entities of one table that are waiting to be written.
         let (mut window, mut current) = (Vec::new(), None);
         while let Some(document) = documents.recv().await {
             let (collection, document) = document?;
@@ -204,7 +204,7 @@ impl Document {
             let is_large = value.as_i64().is_some_and(|number| i32::try_from(number).is_err());
             match (kind_of(name), value.as_str()) {
                 _ if value.is_null() => {}
-                // Azurite keeps the text of a GUID in Base64.
+                // Azurite stores GUIDs as Base64 of their text.
                 (Some("Edm.Guid"), Some(text)) => push(name, &guid(text).into()),
                 (None, _) if is_large => {
                     push(&format!("{name}@odata.type"), &"Edm.Double".into());

@@ -1,4 +1,4 @@
-//! Explains a signature in words, without asking a server.
+//! Explains a signature in words, without contacting a server.
 
 use std::process::ExitCode;
 
@@ -48,7 +48,7 @@ pub struct Explain {
 struct Explanation {
     /// Topics with their descriptions, in order.
     lines: Vec<(&'static str, String)>,
-    /// Why it would be rejected.
+    /// The reasons why it would be rejected.
     problems: Vec<String>,
 }
 
@@ -73,8 +73,8 @@ impl Explain {
 }
 
 impl Explain {
-    /// The account of the token, if it can be determined, and the key to check it with. Without flags, both come from
-    /// the connection string, unless the token belongs, or may belong, to another account.
+    /// The account of the token, if it can be determined, and the key to check it with. Without flags, both
+    /// come from the connection string, unless the token belongs (or may belong) to another account.
     fn signer(
         &self,
         token: &Token,

@@ -1,4 +1,4 @@
-//! Explanations of tokens, and of why a token would be rejected.
+//! Explanations of tokens, and of the reasons why a token would be rejected.
 
 use super::*;
 
@@ -74,7 +74,7 @@ fn accounts() {
     check("sv=2019-02-02&ss=t&srt=c&sp=r&se=2099-01-01", &[("tables", "nothing")], &[]);
 }
 
-/// Why a token would be rejected: all reasons at once.
+/// All reasons why a token would be rejected are listed at once.
 #[test]
 fn problems() {
     let table = "sv=2019-02-02&tn=people&";
@@ -113,7 +113,8 @@ fn signatures() {
     assert_eq!(explained(&token.to_query(), Some(&key())).problems.len(), 1);
 }
 
-/// The key of the development account is known to all, so its tokens are always checked; for others it says nothing.
+/// The key of the development account is public, so its tokens are always checked; without a key, the
+/// signatures of other accounts are not judged.
 #[test]
 fn signatures_of_the_development_account() {
     let mut token = Token::parse(Query("sv=2019-02-02&tn=people&sp=r&se=2099-01-01&sig=")).unwrap();
