@@ -118,9 +118,9 @@ fn mistakes_are_explained() {
     check("\ntabel-port = 1", "line 2: unknown setting tabel-port; did you mean table-port?");
     check("table_port = 1", "did you mean table-port?");
     check("colour = 'blue'", "config show");
-    check("table-port = true", "line 1: table-port wants a value, not true or false");
-    check("quiet = 1", "quiet wants true or false, not a number");
-    check("table-port = [1, 2]", "wants one value, not a list");
+    check("table-port = true", "line 1: table-port expects a value, not true or false");
+    check("quiet = 1", "quiet expects true or false, not a number");
+    check("table-port = [1, 2]", "expects one value, not a list");
     check("quiet = true\n[limits]\nmax-connections = 5", "line 2: limits: sections are not supported");
     check("[limits]\nmax-connections = 5", "line 1: limits: sections are not supported");
     check("table-port = 70000", "70000");
