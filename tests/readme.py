@@ -70,9 +70,10 @@ def examples(options, connection, folder):
     def shell(text, flags="-c"):
         return ["bash", flags, path + text]
 
-    # The second server runs until it has printed where it listens.
-    lines = [line for line in block("sh", "LAZULI_ACCOUNTS=").splitlines() if line.startswith(("key=", "LAZULI_ACCOUNTS="))]
-    accounts = "\n".join(lines) + " > blog.log &\nuntil grep 'endpoint of account blog' blog.log; do sleep 0.05; done\nkill $!; wait $!"
+    # The accounts are added to a server that runs. The second server runs until it has printed where it listens.
+    accounts = ("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\nlazuli serve --table-port 0 > shop.log &\nuntil grep -q TableEndpoint= shop.log; do sleep 0.05; done\n"
+                + block("sh", "LAZULI_ACCOUNTS=").rstrip()
+                + " > blog.log &\nuntil grep 'endpoint of account blog' blog.log; do sleep 0.05; done\nkill $(jobs -p); wait")
     tokens = block("sh", "lazuli token").replace("11000", str(free_port())) + "wait"
     daily = f"export AZURE_STORAGE_CONNECTION_STRING='{connection}'\n" + block("sh", "lazuli table create")
 
