@@ -1,7 +1,7 @@
-//! Connection strings: `Name=value;…`, as the portal, the emulators and this server print them.
+//! Connection strings: `Name=value;…`, as printed by the portal, the emulators and this server.
 //!
-//! One parser for the client, the command line and the tools. Values that could be secret never appear in an error. Keys,
-//! signatures and URLs are passed on as they are; their users check them.
+//! One parser for the client, the command line and the tools. Values that could be secret never appear in an
+//! error. Keys, signatures and URLs are not checked here.
 
 use std::fmt;
 
@@ -44,11 +44,11 @@ const OF_OTHER_ACCOUNTS: [&str; 9] = [
     "TableSecondaryEndpoint",
 ];
 
-/// A connection string, taken apart.
+/// A parsed connection string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionString<'a> {
     settings: Vec<(&'static str, &'a str)>,
-    /// `scheme://host` of the emulator, if the string asks for it.
+    /// `scheme://host` of the emulator, if the string requests it.
     emulator: Option<String>,
 }
 
@@ -59,7 +59,7 @@ pub enum Secret<'a> {
     Key(&'a str),
     /// A shared access signature.
     Signature(&'a str),
-    /// Nothing. The named endpoint may be a proxy that signs requests.
+    /// No credential. The endpoint may be a proxy that signs requests.
     None,
 }
 
@@ -72,7 +72,7 @@ pub struct Endpoints {
     pub secondary: Option<String>,
 }
 
-/// Why a string is not a connection string.
+/// The reason why a string is not a connection string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionStringError(String);
 
@@ -96,7 +96,7 @@ impl fmt::Debug for Secret<'_> {
 }
 
 impl<'a> ConnectionString<'a> {
-    /// Takes a connection string apart.
+    /// Parses a connection string.
     pub fn parse(text: &'a str) -> Result<Self, ConnectionStringError> {
         let mut settings: Vec<(&'static str, &'a str)> = Vec::new();
         for entry in text.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
@@ -186,7 +186,8 @@ impl<'a> ConnectionString<'a> {
     }
 }
 
-/// Only scheme and host of the proxy's URL count, as in Azure's libraries; the port is the emulator's.
+/// Only the scheme and the host of the proxy's URL are used, as in Azure's libraries; the port is the
+/// emulator's.
 fn scheme_and_host(url: &str) -> Result<String, ConnectionStringError> {
     let malformed =
         || invalid(format!("the DevelopmentStorageProxyUri '{url}' must start with http:// or https://"));

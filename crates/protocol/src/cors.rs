@@ -1,7 +1,7 @@
 //! Cross-origin resource sharing: which web pages may call the service, by the rules of the account.
 //!
-//! Rules are tried in order. The first one that is for the origin and the verb is *the* rule: if the page wants to send
-//! a header that it does not allow, no later rule can help.
+//! Rules are tried in order. The first one that matches the origin and the verb applies: if it does not allow a
+//! header that the page wants to send, later rules are not considered.
 
 use lazuli_model::error::Origin;
 use lazuli_model::properties::CorsRule;
@@ -69,7 +69,7 @@ pub fn fields(head: &Head<'_>, rules: &[CorsRule], response: &Response) -> Vec<R
     out
 }
 
-/// Does a rule allow requests of this origin with this verb?
+/// Does a rule allow requests from this origin with this verb?
 pub fn allows(method: &str, origin: &str, rules: &[CorsRule]) -> bool {
     rule_for(rules, origin, method).is_some()
 }
@@ -106,7 +106,7 @@ fn allowed_origin<'a>(rule: &CorsRule, origin: &'a str) -> &'a str {
     if is_for_all(rule) { "*" } else { origin }
 }
 
-/// Is the header in the list: spelt out, or by a prefix with `*`?
+/// Is the header in the list, exactly or by a prefix with `*`?
 fn lists(names: &[String], header: &str) -> bool {
     names.iter().any(|name| match name.strip_suffix('*') {
         Some(prefix) => header.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix)),
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(found, expected, "{method} {origin:?}");
     }
 
-    /// The table of the documentation.
+    /// The table in the documentation.
     #[test]
     fn responses() {
         const ORIGIN: &str = "Access-Control-Allow-Origin";

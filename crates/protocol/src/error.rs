@@ -9,7 +9,8 @@ use crate::xml::write;
 /// The challenge that comes with 401: SDKs split it at spaces, so its format is fixed.
 pub const CHALLENGE: &str = "Bearer authorization_uri=https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/oauth2/authorize resource_id=https://storage.azure.com";
 
-/// The message with the trailer that every error carries: `\nRequestId:…\nTime:…Z`, and in a batch the index in front.
+/// The message with the trailer that every error carries: `\nRequestId:…\nTime:…Z`, and in a batch preceded by
+/// the index.
 pub fn message(context: &Context, failure: &Failure) -> String {
     let prefix = failure.index.map(|index| format!("{index}:")).unwrap_or_default();
     format!(

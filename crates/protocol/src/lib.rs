@@ -1,7 +1,8 @@
-//! The wire format of the storage services, in both directions: bytes to operations, outcomes to bytes, signatures.
+//! The wire format of the storage services, in both directions: decoding operations, encoding outcomes, and
+//! signatures.
 //!
-//! Nothing here does I/O, waits, or reads a clock. Server and client share it, so that the two sides cannot drift. Each
-//! service has a folder of its own; everything that several services share lives beside the folders.
+//! Nothing here does I/O, waits, or reads a clock. Server and client share it, so that the two sides cannot
+//! diverge. Each service has its own folder; code that several services share is next to the folders.
 
 pub mod address;
 pub mod auth;

@@ -1,4 +1,4 @@
-//! Responses as a client reads them: failures in every format, and pages of tables.
+//! Parses responses in the client: failures in every format, and pages of tables.
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ use crate::xml;
 pub struct ErrorBody {
     /// The code, such as `EntityAlreadyExists`.
     pub code: String,
-    /// The text, with whatever trailer the service adds.
+    /// The message, including any trailer that the service adds.
     pub message: String,
 }
 
-/// Reads the body of a failure: OData's JSON, the storage services' XML, or that of the Atom era. `None` if it is none of
-/// them, as with the pages that proxies write.
+/// Parses the body of a failure: OData's JSON, the storage services' XML, or the XML of the Atom era. `None` if
+/// it has another format, like error pages of proxies.
 pub fn error_body(body: &[u8]) -> Option<ErrorBody> {
     let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii();
     match text.first()? {
@@ -24,7 +24,8 @@ pub fn error_body(body: &[u8]) -> Option<ErrorBody> {
     }
 }
 
-/// The message is an object with a language, or plain text; older and newer services name the envelope differently.
+/// The message is an object with a language, or a plain string; older and newer services name the envelope
+/// differently.
 fn json_error(body: &Value) -> Option<ErrorBody> {
     let error = body.get("odata.error").or_else(|| body.get("error"))?;
     let code = error.get("code")?.as_str()?.to_owned();

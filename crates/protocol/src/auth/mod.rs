@@ -1,4 +1,4 @@
-//! Authentication of the sender of a request: account keys and the signatures made with them.
+//! Authentication of the sender of a request: account keys, and signatures made with them.
 
 pub mod bearer;
 pub mod sas;
@@ -23,7 +23,7 @@ pub const DEVELOPMENT_KEY: &str =
 /// A message authentication code.
 pub type Signature = [u8; 32];
 
-/// An account key, its key schedule computed once.
+/// An account key with its precomputed key schedule.
 ///
 /// ```
 /// # mod lazuli_client { pub use lazuli_protocol::auth as account; }
@@ -68,7 +68,7 @@ impl AccountKey {
         self.0.clone()
     }
 
-    /// Is this the signature of the text? In constant time.
+    /// Is this the signature of the text? Compares in constant time.
     ///
     /// ```
     /// # mod lazuli_client { pub use lazuli_protocol::auth as account; }

@@ -1,7 +1,7 @@
 //! Batches of blob operations as multipart bodies, in and out.
 //!
-//! Each part is a request with a signature and a response of its own. Only deletions and changes of tiers can be parts, and
-//! the parts of a batch for a container stay in that container.
+//! Each part is a request with its own signature and response. Only deletions and changes of tiers can be
+//! parts, and the parts of a batch for a container stay in that container.
 
 use lazuli_model::blob::ContainerName;
 use lazuli_model::blob::limits::BATCH_OPERATIONS_MAX;
@@ -12,7 +12,7 @@ use crate::Head;
 use crate::http::multipart::{self, HttpMessage, Malformed, Parts};
 use crate::http::response::Response;
 
-/// Longest `Content-ID` that is repeated.
+/// Maximum length of a `Content-ID` that is echoed.
 const CONTENT_ID_BYTES_MAX: usize = 256;
 /// The `Server` header of a part.
 const PART_SERVER: &str = "Windows-Azure-Blob/1.0";
@@ -20,7 +20,7 @@ const PART_SERVER: &str = "Windows-Azure-Blob/1.0";
 /// A part of a batch: a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchPart<'a> {
-    /// `Content-ID`, by which the client finds the response.
+    /// `Content-ID`, with which the client finds the response.
     pub id: Option<&'a str>,
     /// The request.
     pub message: HttpMessage<'a>,
@@ -51,15 +51,16 @@ fn is_plain(id: &str) -> bool {
     id.len() <= CONTENT_ID_BYTES_MAX && id.bytes().all(|b| b.is_ascii_graphic() || b == b' ')
 }
 
-/// May the request be a part of a batch for that container, or for all containers?
+/// May the request be a part of a batch for this container, or of one for all containers?
 pub fn check(intent: &Intent, container: Option<&ContainerName>) -> Result<(), Failure> {
     let is_allowed = matches!(intent.kind(), OperationKind::DeleteBlob | OperationKind::SetBlobTier);
     let is_elsewhere = container.is_some() && intent.container() != container;
     if is_allowed && !is_elsewhere { Ok(()) } else { Err(ErrorCode::InvalidInput.into()) }
 }
 
-/// Appends the response to a part. `reason` is the phrase that belongs to its status. Parts have no `Date`, and a shorter
-/// `Server` than whole responses. A part without a body ends with its headers: some clients take one more line for a body.
+/// Appends the response to a part. `reason` is the reason phrase of its status. Parts have no `Date`, and a
+/// shorter `Server` than whole responses. A part without a body ends with its headers: some clients would treat
+/// one more line as a body.
 pub fn write_part(out: &mut Vec<u8>, boundary: &str, id: Option<&str>, reason: &str, response: &Response) {
     let mut line = |text: &str| {
         out.extend_from_slice(text.as_bytes());
@@ -112,7 +113,7 @@ mod tests {
         )
     }
 
-    /// The boundary may contain `=`, as that of Python does.
+    /// The boundary may contain `=`, as in requests of Python.
     #[test]
     fn parts() {
         let boundary = "===============211233==";
@@ -141,7 +142,7 @@ mod tests {
         assert_eq!(read(kind, &many(BATCH_OPERATIONS_MAX + 1)), Err(ErrorCode::ExceedsMaxBatchRequestCount));
     }
 
-    /// The Java client reads a line after the headers of a part as its body, and a body as an error.
+    /// The Java client treats a line after the headers of a part as its body, and a body as an error.
     #[test]
     fn parts_without_a_body_end_with_their_headers() {
         let mut out = Vec::new();

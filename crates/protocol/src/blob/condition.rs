@@ -1,4 +1,4 @@
-//! Conditional headers as conditions: of the target, and of the source of a copy.
+//! Parses conditional headers: those of the target, and those of the source of a copy.
 
 use lazuli_model::blob::condition::{Combination, TierConditions};
 use lazuli_model::blob::{Conditions, ETag, ETags, TagExpression};
@@ -7,13 +7,13 @@ use lazuli_model::{ErrorCode, Failure};
 use super::header;
 use crate::{ApiVersion, Head};
 
-/// Most ETags of one header.
+/// Maximum ETags in one header.
 const ETAGS_MAX: usize = 64;
 
-/// The headers of the target.
+/// The headers for the target.
 pub const TARGET: [&str; 5] =
     ["If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "x-ms-if-tags"];
-/// The headers of Get and Set Blob Tags, where the plain ones are about the tags.
+/// The headers of Get and Set Blob Tags, where the plain ones apply to the tags.
 const TAGGED: [&str; 5] = [
     "x-ms-blob-if-match",
     "x-ms-blob-if-none-match",
@@ -21,7 +21,7 @@ const TAGGED: [&str; 5] = [
     "x-ms-blob-if-unmodified-since",
     "x-ms-if-tags",
 ];
-/// The headers of a source.
+/// The headers for a source.
 const SOURCE: [&str; 5] = [
     "x-ms-source-if-match",
     "x-ms-source-if-none-match",
@@ -65,14 +65,14 @@ pub fn source(head: &Head<'_>) -> Result<Conditions, Failure> {
     all(head, SOURCE, Combination::One)
 }
 
-/// The condition on tags, for operations that accept no other.
+/// The condition on tags, for operations that accept no other conditions.
 pub fn tags_only(head: &Head<'_>) -> Result<Conditions, Failure> {
     let if_tags = tags(head, TARGET[4])?;
     Ok(Conditions { if_tags, ..Conditions::default() })
 }
 
-/// The conditions of an operation on a container: dates only. Others are errors, since ignoring one would let a change
-/// happen that the client forbids.
+/// The conditions of an operation on a container: only dates. Others are errors, since ignoring one would
+/// permit a change that the client forbids.
 pub fn container(head: &Head<'_>, accepted: &[&str]) -> Result<Conditions, Failure> {
     let rejected = TARGET.iter().any(|name| !accepted.contains(name) && head.get_filled(name).is_some());
     if rejected {
@@ -169,7 +169,7 @@ mod tests {
         assert!(with(&star, write).is_ok());
     }
 
-    /// BL-05: containers know dates only.
+    /// BL-05: containers support only dates.
     #[test]
     fn containers_accept_dates() {
         let dates = ["If-Modified-Since", "If-Unmodified-Since"];

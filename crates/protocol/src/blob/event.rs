@@ -37,7 +37,7 @@ pub fn encode(event: &Event, account: &str, endpoint: &str) -> Value {
     })
 }
 
-/// The name of a blob in a URL: slashes stay.
+/// The name of a blob in a URL, in which slashes are not escaped.
 fn escaped(name: &str) -> String {
     let mut out = Vec::new();
     for (index, segment) in name.split('/').enumerate() {

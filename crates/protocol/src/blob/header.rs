@@ -1,4 +1,4 @@
-//! The request headers of the Blob service as values. A value that cannot be read is an error that names its header.
+//! Parses the request headers of the Blob service. An error names the header whose value is invalid.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -27,7 +27,7 @@ pub fn text(head: &Head<'_>, name: &'static str) -> Option<String> {
     head.get_filled(name).map(str::to_owned)
 }
 
-/// A value that `read` understands.
+/// A header value, parsed by `read`.
 pub fn value<T>(
     head: &Head<'_>,
     name: &'static str,
@@ -39,7 +39,7 @@ pub fn value<T>(
     }
 }
 
-/// A number of decimal digits.
+/// A decimal number.
 pub fn number(head: &Head<'_>, name: &'static str) -> Result<Option<u64>, Failure> {
     value(head, name, |text| {
         let digits = text.bytes().all(|b| b.is_ascii_digit());
@@ -56,7 +56,7 @@ pub fn flag(head: &Head<'_>, name: &'static str) -> Result<Option<bool>, Failure
     })
 }
 
-/// A GUID in one of the forms that .NET writes.
+/// A GUID in one of the formats of .NET.
 pub fn guid(head: &Head<'_>, name: &'static str) -> Result<Option<Guid>, Failure> {
     value(head, name, parse_guid)
 }
@@ -86,14 +86,14 @@ pub fn md5(head: &Head<'_>, name: &'static str) -> Result<Option<Md5>, Failure> 
     bytes.map(Some).ok_or_else(|| ErrorCode::InvalidMd5.into())
 }
 
-/// Bytes in Base64 that are stored as an MD5, whatever their number.
+/// Bytes in Base64 that are stored as an MD5, regardless of their length.
 pub fn any_md5(head: &Head<'_>, name: &'static str) -> Result<Option<ContentMd5>, Failure> {
     let Some(text) = head.get_filled(name) else { return Ok(None) };
     let bytes = STANDARD.decode(text).map_err(|_| ErrorCode::InvalidMd5)?;
     Ok(Some(ContentMd5::from(&*bytes)))
 }
 
-/// A CRC-64 in Base64. One of another length matches no content.
+/// A CRC-64 in Base64. A value of another length matches no content.
 pub fn crc64(head: &Head<'_>, name: &'static str) -> Result<Option<Crc64>, Failure> {
     let Some(bytes) = value(head, name, |text| STANDARD.decode(text).ok())? else { return Ok(None) };
     bytes.try_into().map(Some).map_err(|_| ErrorCode::Crc64Mismatch.into())

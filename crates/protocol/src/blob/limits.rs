@@ -9,7 +9,7 @@ use lazuli_model::{ErrorCode, Failure, OperationKind};
 use crate::ApiVersion;
 use crate::xml::DOCUMENT_BYTES_MAX;
 
-/// The largest body of an operation.
+/// The maximum body size of an operation.
 pub fn body_max(kind: OperationKind, version: ApiVersion) -> u64 {
     let era =
         usize::from(version >= ApiVersion::V2016_05_31) + usize::from(version >= ApiVersion::V2019_12_12);
@@ -24,7 +24,7 @@ pub fn body_max(kind: OperationKind, version: ApiVersion) -> u64 {
     }
 }
 
-/// Fails with `RequestBodyTooLarge` if a body of that length is too large.
+/// Fails with `RequestBodyTooLarge` if a body of this length is too large.
 pub fn check_body(kind: OperationKind, version: ApiVersion, length: u64) -> Result<(), Failure> {
     let max = body_max(kind, version);
     if length <= max {

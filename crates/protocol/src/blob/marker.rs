@@ -1,6 +1,7 @@
 //! The markers of listings: opaque to clients, versioned, safe in XML and in a URL.
 //!
-//! A marker names the first entry of the next page. That entry need not exist any more when the marker comes back.
+//! A marker contains the name of the first entry of the next page. That entry may have been deleted when the
+//! marker is used.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,7 +11,7 @@ use lazuli_model::{DateTime, ErrorCode, Failure};
 
 /// The version of the form, and its length after which the text follows.
 const VERSION: &str = "2!";
-/// Longer than the marker for the longest name.
+/// Longer than the marker of the longest name.
 const MARKER_BYTES_MAX: usize = 16 * 1024;
 
 /// The marker of a listing of containers, in the form that Azure uses: `/account/name`.
@@ -79,7 +80,7 @@ pub fn decode_offset(marker: &str) -> Result<u64, Failure> {
     offset.parse().ok().filter(|_| kind == "o").ok_or_else(unknown)
 }
 
-/// The first part never contains a line feed, so one can stand between the parts.
+/// The first part never contains a line feed, so a line feed can separate the parts.
 fn pack(parts: &[&str; 2]) -> String {
     let text = URL_SAFE_NO_PAD.encode(parts.join("\n"));
     format!("{VERSION}{}!{text}", text.len())

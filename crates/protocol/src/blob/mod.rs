@@ -1,4 +1,4 @@
-//! The Blob service on the wire: from head and body to an operation, from an outcome to a response.
+//! The Blob service on the wire: decodes head and body into an operation, and encodes an outcome as a response.
 //!
 //! A request is checked in this order; the first step that fails decides the response:
 //!
@@ -6,12 +6,12 @@
 //! 2. Authentication: signature, token, challenge. 401, 403.
 //! 3. Path and query: names, `snapshot`, `versionid`. 400.
 //! 4. Method, `restype`, `comp` and the headers that choose an operation. 405, 400, 501.
-//! 5. Headers and parameters of the operation: presence, form, combination, declared length. 400, 411, 413.
+//! 5. Headers and parameters of the operation: presence, format, combination, declared length. 400, 411, 413.
 //! 6. Authorisation: whether the caller may do this. 403, or 404 for anonymous requests. Then `timeout`. 400.
-//! 7. The body of an operation that is described by a document: size, checksum, form. 413, 400.
+//! 7. The body, if it is a document: size, checksum, format. 413, 400.
 //! 8. The container exists. 404.
-//! 9. The lease, for operations that create or change a blob. 412. It comes before conditions: the holder of the lease may
-//!    replace a blob even if the request says `If-None-Match: *`.
+//! 9. The lease, for operations that create or change a blob. 412. This comes before conditions: the holder of
+//!   the lease may replace a blob even if the request says `If-None-Match: *`.
 //! 10. Conditions. 304, 409, 412.
 //! 11. The blob exists. 404.
 //! 12. The kind of the blob, its tier, a pending copy, immutability. 409.

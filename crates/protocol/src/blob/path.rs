@@ -1,4 +1,4 @@
-//! The resource that a path names. The path is decoded once; the raw form stays with the address, for signatures.
+//! The resource with a path. The path is decoded once; the address keeps the raw form for signatures.
 
 use lazuli_model::blob::{BlobName, ContainerName};
 use lazuli_model::{ErrorCode, Failure};
@@ -17,10 +17,11 @@ pub enum Resource {
     Blob(ContainerName, BlobName),
 }
 
-/// Reads the path below the account.
+/// Parses the path below the account.
 ///
-/// A path of one segment names a container if the query says so, else a blob in the root container. A blob name is
-/// everything behind the slash after the container, further slashes included; a backslash counts as a slash.
+/// A path of one segment is a container if the query says so, else a blob in the root container. A blob name is
+/// everything after the slash that follows the container, including further slashes; a backslash counts as a
+/// slash.
 pub fn parse_path(path: &str, params: &Params<'_>) -> Result<Resource, Failure> {
     let path = path.strip_prefix('/').unwrap_or(path);
     if path.is_empty() {
@@ -39,7 +40,7 @@ pub fn parse_path(path: &str, params: &Params<'_>) -> Result<Resource, Failure> 
     Ok(Resource::Blob(container, blob_name(blob)?))
 }
 
-/// Is a lone segment a container? A probe for a hierarchical namespace also names one.
+/// Is a single segment a container? A probe for a hierarchical namespace also addresses one.
 fn names_container(params: &Params<'_>) -> bool {
     params.is("restype", "container") || params.is("restype", "account") || params.get("action").is_some()
 }

@@ -1,4 +1,4 @@
-//! The parts of a request that the form of its response depends on.
+//! The parts of a request that determine the format of its response.
 
 use lazuli_model::blob::ContainerName;
 use lazuli_model::blob::list::Include;
@@ -10,19 +10,20 @@ use crate::Head;
 /// The format of the response to a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResponseFormat {
-    /// Is it the response to HEAD?
+    /// Is it a response to HEAD?
     pub is_head: bool,
-    /// Did the client send the MD5 of the body or of the source? Then the response repeats it instead of the CRC-64.
+    /// Did the client send the MD5 of the body or of the source? If so, the response repeats it instead of the
+    /// CRC-64.
     pub sent_md5: bool,
-    /// The checksums of the document that was sent.
+    /// The checksums of the document in the request.
     pub document: Digested,
-    /// The headers that a shared access signature overrides.
+    /// The response headers that a shared access signature overrides.
     pub overrides: Overrides,
     /// The parameters that a listing repeats.
     pub listing: Option<Box<Listing>>,
 }
 
-/// The response headers of a blob that the parameters of a shared access signature replace.
+/// The response headers of a blob that parameters of a shared access signature override.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// `rscc`.
@@ -37,7 +38,7 @@ pub struct Overrides {
     pub content_type: Option<String>,
 }
 
-/// The parameters that a listing repeats, as they were sent; `None` for those that were not.
+/// The parameters that a listing repeats, as they were sent; `None` for absent ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// The container whose blobs are listed.
@@ -69,12 +70,12 @@ impl ResponseFormat {
 }
 
 impl Overrides {
-    /// They only count in a signed URL: everyone else could make a blob look like a web page.
+    /// They have an effect only in a signed URL: otherwise anyone could make a blob look like a web page.
     fn of(params: &Params<'_>) -> Self {
         if params.get("sig").is_none() {
             return Self::default();
         }
-        // Line ends would let a signer forge headers of the response.
+        // Line ends would let a signer forge response headers.
         let value = |name| {
             params.filled(name).filter(|text| !text.contains(|c: char| c.is_control())).map(str::to_owned)
         };

@@ -1,9 +1,9 @@
-//! The head of a request: method, target and header fields, borrowed from the bytes they were read from.
+//! The head of a request: method, target and header fields, borrowed from the received bytes.
 
 /// A header field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
-    /// The name in the letter case it was sent.
+    /// The name in its original letter case.
     pub name: &'a str,
     /// The value without surrounding white space.
     pub value: &'a str,
@@ -21,7 +21,7 @@ pub struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// The value of the first field with that name, whatever its letter case.
+    /// The value of the first field with that name, in any letter case.
     pub fn get(&self, name: &str) -> Option<&'a str> {
         self.all(name).next()
     }

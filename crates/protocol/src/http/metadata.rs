@@ -1,4 +1,4 @@
-//! Metadata as request and response headers: `x-ms-meta-*`, in the letter case of the client that set it.
+//! Metadata as request and response headers: `x-ms-meta-*`, in the letter case that the client used.
 
 use lazuli_model::{Failure, Metadata};
 

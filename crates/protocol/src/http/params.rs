@@ -1,4 +1,4 @@
-//! The query parameters of a request, decoded once. Names count in any letter case.
+//! The query parameters of a request, decoded once. Names are not case-sensitive.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use lazuli_model::{ErrorCode, Failure};
 
 use crate::http::query::Query;
 
-/// Most parameters of a query. No request of any client comes near.
+/// Maximum parameters of a query, far more than any client sends.
 const PARAMETERS_MAX: usize = 64;
 
 /// The parameters of a request in the order in which they were sent.
@@ -27,7 +27,7 @@ impl<'a> Params<'a> {
         Ok(Self(pairs))
     }
 
-    /// The value of a parameter. Of several with the same name, the first counts.
+    /// The value of a parameter. If several have the same name, the first one counts.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()
     }
@@ -42,17 +42,17 @@ impl<'a> Params<'a> {
         self.0.iter().filter(move |(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| &**value)
     }
 
-    /// Has the parameter that value, in any letter case?
+    /// Does the parameter have that value, in any letter case?
     pub fn is(&self, name: &str, value: &str) -> bool {
         self.get(name).is_some_and(|given| given.eq_ignore_ascii_case(value))
     }
 
-    /// The value of `comp` in lower case, which together with the method names the operation.
+    /// The value of `comp` in lower case, which determines the operation together with the method.
     pub fn comp(&self) -> String {
         self.get("comp").unwrap_or_default().to_ascii_lowercase()
     }
 
-    /// A number between two bounds. A number of any length outside of them is out of range, not malformed.
+    /// A number between two bounds. A number of any length outside the bounds is out of range, not malformed.
     pub fn number(&self, name: &str, min: u64, max: u64) -> Result<Option<u64>, Failure> {
         let Some(text) = self.filled(name) else { return Ok(None) };
         let digits = text.strip_prefix('-').unwrap_or(text);

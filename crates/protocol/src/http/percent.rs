@@ -1,7 +1,7 @@
 //! Percent-encoding, read leniently and written as .NET writes it.
 //!
-//! Not a library, because clients compare generated URLs byte by byte: everything but unreserved characters
-//! is escaped in upper-case hex, and the quotes of keys stay literal.
+//! No library is used, because clients compare generated URLs byte by byte: everything except unreserved
+//! characters is escaped in upper-case hex, and the quotes of keys are not escaped.
 
 use std::borrow::Cow;
 
@@ -38,14 +38,15 @@ pub fn decode_query(text: &str) -> Option<Cow<'_, str>> {
     decode(text)
 }
 
-/// Appends `text` with everything but unreserved characters escaped.
+/// Appends `text`, escaping everything except unreserved characters.
 pub fn encode_into(out: &mut Vec<u8>, text: &str) {
     for &byte in text.as_bytes() {
         push_escaped(out, byte);
     }
 }
 
-/// Appends a key value as it stands between its quotes in a URL: quotes doubled and literal, the rest escaped.
+/// Appends a key value as it appears between its quotes in a URL: quotes doubled but not escaped, the rest
+/// escaped.
 pub fn encode_key_into(out: &mut Vec<u8>, text: &str) {
     for &byte in text.as_bytes() {
         if byte == b'\'' { out.extend_from_slice(b"''") } else { push_escaped(out, byte) }

@@ -9,7 +9,7 @@ use crate::http::percent;
 pub struct Query<'a>(pub &'a str);
 
 impl<'a> Query<'a> {
-    /// Names and values in order, decoded; `None` stands for one that cannot be decoded.
+    /// Names and values in order, decoded; `None` for one that cannot be decoded.
     pub fn pairs(self) -> impl Iterator<Item = Option<(Cow<'a, str>, Cow<'a, str>)>> {
         self.0.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -17,7 +17,7 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// The value of the parameter, if it is there and can be decoded.
+    /// The value of the parameter, if it is present and can be decoded.
     pub fn get(self, name: &str) -> Option<Cow<'a, str>> {
         if self.0.is_empty() {
             return None;
@@ -25,7 +25,7 @@ impl<'a> Query<'a> {
         self.pairs().flatten().find(|(given, _)| given == name).map(|(_, value)| value)
     }
 
-    /// The value of the first parameter with that name, whatever its letter case, if it can be decoded.
+    /// The value of the first parameter with that name, in any letter case, if it can be decoded.
     pub fn find(self, name: &str) -> Option<Cow<'a, str>> {
         if self.0.is_empty() {
             return None;

@@ -10,7 +10,8 @@ use crate::http::url::Base;
 /// Number of header fields for which a response has room without growing.
 const FIELDS_USUAL: usize = 20;
 
-/// A header field of a response. Names go out as they are written here: old .NET clients look for the documented case.
+/// A header field of a response. Names are sent as they are written here: old .NET clients expect the
+/// documented case.
 pub type ResponseField = (Cow<'static, str>, Cow<'static, str>);
 
 /// A response.
@@ -75,12 +76,12 @@ impl Response {
 pub struct Context {
     /// The account that was addressed.
     pub account: String,
-    /// The base of generated URLs.
+    /// The base URL of generated URLs.
     pub base: Base,
     /// The server's time.
     pub now: DateTime,
     /// `x-ms-request-id`.
     pub request_id: String,
-    /// The version that was asked for.
+    /// The version of the request.
     pub version: ApiVersion,
 }

@@ -1,4 +1,4 @@
-//! The time that a client allows for its request.
+//! The timeout that a client sets for its request.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use lazuli_model::{ErrorCode, Failure};
 
 use crate::http::query::Query;
 
-/// The longest time that a client can ask for, unless the operation allows more.
+/// Maximum time that a client can request, unless the operation allows more.
 pub const TIMEOUT_MAX: Duration = Duration::from_secs(30);
 
 /// The parameter `timeout`, in seconds. A longer time counts as [`TIMEOUT_MAX`], and zero as absent.
@@ -16,7 +16,7 @@ pub fn timeout(query: Query<'_>) -> Result<Option<Duration>, Failure> {
     Ok(Some(time).filter(|time| !time.is_zero()))
 }
 
-/// A number of seconds. A number of any length is legal.
+/// A number of seconds. Numbers of any length are legal.
 pub fn seconds(text: &str) -> Result<u32, Failure> {
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
         let failure = Failure::from(ErrorCode::InvalidQueryParameterValue);

@@ -1,4 +1,4 @@
-//! The `x-ms-version` of a request, and the features of each era.
+//! The `x-ms-version` of a request, and the features that each version introduced.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,8 +8,8 @@ use lazuli_model::{ErrorCode, Failure};
 
 use crate::Head;
 
-/// The version that a request asks for. Any well-formed date is accepted; [`ApiVersion::NONE`] stands for a request
-/// without the header, which is served as the oldest.
+/// The version of a request. Any well-formed date is accepted; [`ApiVersion::NONE`] stands for a request
+/// without the header, which counts as the oldest version.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ApiVersion(u32);
 
@@ -44,7 +44,7 @@ impl ApiVersion {
     pub const V2017_11_09: ApiVersion = ApiVersion::on(2017, 11, 9);
     /// Account information; Put Block From URL; static websites.
     pub const V2018_03_28: ApiVersion = ApiVersion::on(2018, 3, 28);
-    /// User delegation keys; the string to sign of a token for a blob contains the kind of resource.
+    /// User delegation keys; the string to sign of a blob token contains the kind of resource.
     pub const V2018_11_09: ApiVersion = ApiVersion::on(2018, 11, 9);
     /// `x-ms-client-request-id` is echoed.
     pub const V2019_02_02: ApiVersion = ApiVersion::on(2019, 2, 2);
@@ -54,10 +54,10 @@ impl ApiVersion {
     pub const V2020_02_10: ApiVersion = ApiVersion::on(2020, 2, 10);
     /// Immutable versions in the properties of containers.
     pub const V2020_10_02: ApiVersion = ApiVersion::on(2020, 10, 2);
-    /// A request without credentials is challenged with 401; tokens sign the encryption scope.
+    /// A request without credentials gets a challenge with 401; tokens sign the encryption scope.
     pub const V2020_12_06: ApiVersion = ApiVersion::on(2020, 12, 6);
 
-    /// Names that XML cannot hold are encoded in listings of blobs.
+    /// Names that XML cannot represent are percent-encoded in listings of blobs.
     pub const V2021_02_12: ApiVersion = ApiVersion::on(2021, 2, 12);
     /// Appends of 100 MiB.
     pub const V2022_11_02: ApiVersion = ApiVersion::on(2022, 11, 2);
@@ -65,7 +65,8 @@ impl ApiVersion {
     pub const V2025_07_05: ApiVersion = ApiVersion::on(2025, 7, 5);
     /// User delegation tokens sign chosen headers and query parameters.
     pub const V2026_04_06: ApiVersion = ApiVersion::on(2026, 4, 6);
-    /// The CRC-64 of a body beside the MD5 that the client sent, and the tier of a blob in the response to a read.
+    /// The CRC-64 of a body in addition to the MD5 that the client sent, and the tier of a blob in the response
+    /// to a read.
     pub const V2026_10_06: ApiVersion = ApiVersion::on(2026, 10, 6);
 
     const fn on(year: u32, month: u32, day: u32) -> Self {
@@ -84,12 +85,12 @@ impl ApiVersion {
                 .try_fold(0_u32, |sum, b| b.is_ascii_digit().then(|| sum * 10 + u32::from(b - b'0')))
         };
         let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-        // A version is a date, so it must be one of the calendar.
+        // A version is a date, so it must exist in the calendar.
         let exists = year > 0 && (1..=days_in(year, month)).contains(&day);
         exists.then(|| Self::on(year, month, day))
     }
 
-    /// The version of a request, by its header.
+    /// The version of a request, from its header.
     pub fn of(head: &Head<'_>) -> Result<Self, Failure> {
         match head.get_filled("x-ms-version") {
             None => Ok(Self::NONE),
@@ -98,7 +99,7 @@ impl ApiVersion {
         }
     }
 
-    /// The version as a string, borrowed if it is one that clients send often.
+    /// The version as a string, borrowed if it is a common one.
     pub fn text(self) -> Cow<'static, str> {
         const OFTEN: [(ApiVersion, &str); 4] = [
             (ApiVersion::V2019_02_02, "2019-02-02"),
@@ -122,17 +123,17 @@ impl ApiVersion {
         out
     }
 
-    /// Does an update without `If-Match` insert what does not exist?
+    /// Does an update without `If-Match` insert a missing entity?
     pub fn has_upserts(self) -> bool {
         self >= Self::V2011_08_18
     }
 
-    /// May a client ask for JSON?
+    /// Can a client request JSON?
     pub fn has_json(self) -> bool {
         self >= Self::V2013_08_15
     }
 
-    /// May a client ask for Atom?
+    /// Can a client request Atom?
     pub fn has_atom(self) -> bool {
         self < Self::V2015_12_11
     }
@@ -166,7 +167,7 @@ impl fmt::Debug for ApiVersion {
 mod tests {
     use super::*;
 
-    /// VR-04: any well-formed date is a version, also one from the future.
+    /// VR-04: any well-formed date is a version, even one in the future.
     #[test]
     fn well_formed_dates_are_versions() {
         for text in [

@@ -37,7 +37,7 @@ pub fn named(head: &Head<'_>, address: &Address<'_>) -> OperationKind {
     }
 }
 
-/// One message or several, taken or peeked at.
+/// One or several messages, dequeued or peeked at.
 fn reading(query: Query<'_>) -> OperationKind {
     let one = query.find("numofmessages").is_none_or(|text| text.is_empty() || text == "1");
     let peeks = query.find("peekonly").is_some_and(|text| text.eq_ignore_ascii_case("true"));

@@ -1,4 +1,4 @@
-//! The numbers in the queries of message operations, with the limits of each version.
+//! The numeric parameters of message operations, with the limits of each version.
 
 use lazuli_model::queue::limits::{
     MESSAGES_PER_GET_MAX, MESSAGES_PER_MOVE_MAX, TTL_SECONDS_DEFAULT, TTL_SECONDS_MAX_2009,
@@ -22,21 +22,22 @@ pub fn move_count(params: &Params<'_>) -> Result<u32, Failure> {
     Ok(number(params, "numofmessages", 1, MESSAGES_PER_MOVE_MAX)?.unwrap_or(MESSAGES_PER_MOVE_MAX))
 }
 
-/// How long dequeued messages stay invisible.
+/// The time for which dequeued messages stay invisible.
 pub fn get_visibility(params: &Params<'_>, version: ApiVersion) -> Result<u32, Failure> {
     let is_old = version < ApiVersion::V2011_08_18;
     let max = if is_old { VISIBILITY_SECONDS_MAX_2009 } else { VISIBILITY_SECONDS_MAX };
     Ok(number(params, VISIBILITY, 1, max)?.unwrap_or(VISIBILITY_SECONDS_DEFAULT))
 }
 
-/// How long an updated message stays invisible.
+/// The time for which an updated message stays invisible.
 pub fn update_visibility(params: &Params<'_>) -> Result<u32, Failure> {
     number(params, VISIBILITY, 0, VISIBILITY_SECONDS_MAX)?.ok_or_else(|| missing(VISIBILITY))
 }
 
-/// How long a new message stays invisible, and when it expires. The message must become visible before it expires.
+/// The time for which a new message stays invisible, and its time to live. The message must become visible
+/// before it expires.
 ///
-/// Before 2011-08-18 a new message is visible at once, whatever the query says.
+/// Before 2011-08-18, a new message is visible immediately, regardless of the query.
 pub fn put_times(params: &Params<'_>, version: ApiVersion) -> Result<(u32, Option<u32>), Failure> {
     let visibility = match version < ApiVersion::V2011_08_18 {
         true => 0,

@@ -1,6 +1,6 @@
 //! The markers of List Queues: `/account/name`, where the name is that of the first queue of the next page.
 //!
-//! That queue need not exist any more when the marker comes back.
+//! That queue may have been deleted when the marker is used.
 
 use lazuli_model::label::LABEL_CHARS_MAX;
 use lazuli_model::{ErrorCode, Failure};

@@ -1,13 +1,14 @@
-//! The Queue service on the wire: from head and body to an operation, from an outcome to a response.
+//! The Queue service on the wire: decodes head and body into an operation, and encodes an outcome as a
+//! response.
 //!
 //! A request is checked in this order; the first step that fails decides the response:
 //!
 //! 1. Head and address: size, host, version, account. 400, 404.
 //! 2. Authentication: signature, token, challenge. 401, 403.
 //! 3. The query: escapes, number of parameters. 400.
-//! 4. The path: its form, the name of the queue, the id of the message. 400, 404.
+//! 4. The path: its format, the name of the queue, the id of the message. 400, 404.
 //! 5. Method, `restype` and `comp`. 405, 400.
-//! 6. The parameters of the operation: presence, form, range, combination. 400.
+//! 6. The parameters of the operation: presence, format, range, combination. 400.
 //! 7. Metadata headers. 400.
 //! 8. Authorisation: whether the caller may do this. 403.
 //! 9. The body: size, then XML, then the size of the message text. 413, 400.

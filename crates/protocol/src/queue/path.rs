@@ -1,4 +1,4 @@
-//! The resource that a path names. The path is decoded once; the raw form stays with the address, for signatures.
+//! The resource with a path. The path is decoded once; the address keeps the raw form for signatures.
 
 use lazuli_model::error::Origin;
 use lazuli_model::queue::QueueName;
@@ -19,7 +19,7 @@ pub enum Resource {
     Message(QueueName, Option<Guid>),
 }
 
-/// Reads the path below the account. A final slash means nothing.
+/// Parses the path below the account. A final slash is ignored.
 pub fn parse_path(path: &str) -> Result<Resource, Failure> {
     let routing = |failure: Failure| failure.found_in(Origin::Routing);
     let path = path.strip_prefix('/').unwrap_or(path);

@@ -1,6 +1,7 @@
 //! Pop receipts as text: URL-safe Base64 of the time of next visibility, the sequence number and the nonce.
 //!
-//! The alphabet needs no escapes in a URL, so clients that forget to escape receipts work. Clients must not look inside.
+//! The alphabet needs no escapes in a URL, so clients that forget to escape receipts work. They are opaque to
+//! clients.
 
 use base64::Engine as _;
 use base64::alphabet::{STANDARD as STANDARD_ALPHABET, URL_SAFE as URL_SAFE_ALPHABET};
@@ -15,7 +16,7 @@ use crate::http::params::invalid_because;
 const BYTES: usize = 24;
 /// Length of a receipt that Azure issues for a message that was put or dequeued.
 const FOREIGN_BYTES: usize = 20;
-/// Length of a receipt as text.
+/// Length of a receipt as a string.
 const TEXT_BYTES: usize = BYTES / 3 * 4;
 
 const CONFIG: GeneralPurposeConfig = GeneralPurposeConfig::new()
@@ -24,7 +25,7 @@ const CONFIG: GeneralPurposeConfig = GeneralPurposeConfig::new()
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&URL_SAFE_ALPHABET, CONFIG);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&STANDARD_ALPHABET, CONFIG);
 
-/// The text of a receipt, without allocation: responses contain up to 32 of them.
+/// A receipt as a string, without allocation: responses contain up to 32 of them.
 pub struct ReceiptText([u8; TEXT_BYTES]);
 
 impl ReceiptText {
@@ -46,7 +47,7 @@ pub fn encode(receipt: &Receipt) -> ReceiptText {
     ReceiptText(text)
 }
 
-/// The receipt in a text. A text that has the form of Azure's receipts is well-formed, but matches no message.
+/// Parses a receipt. A string in the format of Azure's receipts is well-formed, but matches no message.
 pub fn decode(text: &str) -> Result<Receipt, Failure> {
     let malformed = || invalid_because("popreceipt", text, "Invalid pop receipt format");
     if text.len() > TEXT_BYTES {
@@ -62,12 +63,12 @@ pub fn decode(text: &str) -> Result<Receipt, Failure> {
     }
 }
 
-/// Is the text Base64, padded and in whole groups?
+/// Is the string Base64 with correct padding?
 pub fn is_base64(text: &str) -> bool {
     base64::engine::general_purpose::STANDARD.decode(text).is_ok()
 }
 
-/// A receipt that no message has: messages become visible after the year 1.
+/// A receipt that matches no message: messages become visible after the year 1.
 const NOBODY: Receipt = Receipt { next_visible: DateTime::MIN, sequence: 0, nonce: 0 };
 
 fn from_bytes(bytes: &[u8]) -> Option<Receipt> {
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// QU-03: a receipt survives its trip through a URL.
+        /// QU-03: a receipt survives a round trip through a URL.
         #[test]
         fn receipts_survive(ticks in 0..=DateTime::MAX.ticks(), sequence: u64, nonce: u64) {
             let receipt = Receipt { next_visible: DateTime::from_ticks(ticks).unwrap(), sequence, nonce };

@@ -9,7 +9,7 @@ pub struct ResponseFormat {
     pub listing: Option<Box<Listing>>,
 }
 
-/// The parameters of List Queues as they were sent; `None` for those that were not.
+/// The parameters of List Queues as they were sent; `None` for absent ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// `prefix`.

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lazuli_model::{ErrorCode, Failure};
 
-/// The token that stands for a key.
+/// The token for a key.
 pub fn encode(key: &str) -> String {
     let text: String = STANDARD
         .encode(key)

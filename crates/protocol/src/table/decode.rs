@@ -1,6 +1,6 @@
-//! From the head and the body of a request to the operation that it asks for.
+//! Decodes the head and the body of a request into an operation.
 //!
-//! In two steps, so that a request whose head alone suffices to reject it is rejected before its body is read.
+//! This takes two steps, so that a request with an invalid head is rejected before its body is read.
 
 use lazuli_model::error::Origin;
 use lazuli_model::table::Operation;
@@ -18,7 +18,7 @@ use crate::table::response_format::{Prefer, ResponseFormat};
 use crate::table::{atom, etag, json};
 use crate::{ApiVersion, Head};
 
-/// The operation that a request asks for, as far as its head shows.
+/// The operation of a request, as far as its head determines it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
     /// It needs no body.
@@ -35,7 +35,7 @@ pub enum Intent {
     Batch,
 }
 
-/// How an entity is to be changed.
+/// The way in which an entity is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpdateKind {
     /// PUT with `If-Match`.
@@ -128,7 +128,7 @@ pub fn intent(
         (Verb::Post, Resource::Batch) if version == ApiVersion::NONE => {
             Err(ErrorCode::MissingRequiredHeader.into())
         }
-        // VR-05: they came with that version.
+        // VR-05: introduced in that version.
         (Verb::Post, Resource::Batch) if version < ApiVersion::V2009_04_14 => {
             Err(ErrorCode::InvalidHeaderValue.into())
         }
@@ -143,7 +143,7 @@ impl Intent {
         !matches!(self, Intent::Ready(_) | Intent::ServiceDocument)
     }
 
-    /// The kind of an operation that waits for its body, and the entity that it names. `None` for a batch, whose
+    /// The kind of an operation whose body is not read yet, and its entity. `None` for a batch, whose
     /// operations are in its body.
     pub fn awaited(&self) -> Option<(OperationKind, Option<&EntityKey>)> {
         match self {
@@ -198,7 +198,7 @@ fn read_entity(format: BodyFormat, body: &[u8]) -> Result<super::draft::EntityDr
     }
 }
 
-/// CC-02: without `If-Match`, an update is an upsert from 2011-08-18 on, and rejected before.
+/// CC-02: without `If-Match`, an update is an upsert from 2011-08-18 on, and was rejected before.
 fn update_kind(verb: Verb, condition: Option<Match>, version: ApiVersion) -> Result<UpdateKind, Failure> {
     match (verb, condition) {
         (Verb::Put, Some(condition)) => Ok(UpdateKind::Replace(condition)),

@@ -1,4 +1,4 @@
-//! An entity as it was sent, before it is checked; shared by the JSON and the Atom parser.
+//! An entity as it was sent, before validation; shared by the JSON and the Atom parsers.
 
 use std::borrow::Cow;
 
@@ -6,21 +6,21 @@ use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use lazuli_model::table::key::KeyError;
 use lazuli_model::{EntityKey, ErrorCode, Failure, Key, Properties, Value, ValueRef};
 
-/// More members than any valid entity has, including annotations and control information; parsing stops there.
+/// Maximum members, more than any valid entity has, including annotations and control information.
 pub const MEMBERS_MAX: usize = 2048;
 
-/// An entity as it was sent. Strings are borrowed from the request where they are sent as they are stored.
+/// An entity as it was sent. Strings are borrowed from the request if they need no decoding.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EntityDraft<'a> {
     /// PartitionKey, if given.
     pub partition: Option<Cow<'a, str>>,
     /// RowKey, if given.
     pub row: Option<Cow<'a, str>>,
-    /// The other properties in the order given, nulls left out.
+    /// The other properties in their order, without nulls.
     pub properties: Vec<(Cow<'a, str>, DraftValue<'a>)>,
-    /// The names of properties that were given as null, keys included.
+    /// The names of properties with a null value, including keys.
     pub nulls: Vec<Cow<'a, str>>,
-    /// Was a key given that is not a string?
+    /// Is a key not a string?
     pub has_key_of_wrong_type: bool,
 }
 
@@ -63,7 +63,7 @@ impl<'a> EntityDraft<'a> {
         name.starts_with("odata.") || name.contains('@')
     }
 
-    /// Takes a system property that was given as a string or null.
+    /// Handles a system property that is a string or null.
     pub fn set_system(&mut self, name: &str, text: Option<Cow<'a, str>>) -> Result<(), Failure> {
         let place = match name {
             PARTITION_KEY => &mut self.partition,
@@ -78,13 +78,13 @@ impl<'a> EntityDraft<'a> {
         Ok(())
     }
 
-    /// Takes a system property of a wrong type: the key of an insert must be a string. The Timestamp is always
-    /// ignored, and so are keys in the body if the URL has them.
+    /// Handles a system property of another type: the key of an insert must be a string. The Timestamp is
+    /// always ignored, and so are keys in the body if the URL has them.
     pub fn set_system_of_wrong_type(&mut self, name: &str) {
         self.has_key_of_wrong_type |= name != TIMESTAMP;
     }
 
-    /// The entity to insert: both keys must be given.
+    /// The entity to insert, which must have both keys.
     pub fn into_insert(self) -> Result<(EntityKey, Properties), Failure> {
         if self.has_key_of_wrong_type {
             return Err(ErrorCode::InvalidInput.into());
@@ -107,7 +107,8 @@ impl<'a> EntityDraft<'a> {
         self.properties.iter().map(|(name, value)| (&**name, value.as_ref())).collect()
     }
 
-    /// A null is not stored, but it counts as a property: its name must not appear again, with or without a value.
+    /// A null is not stored, but it counts as a property: its name must not occur again, with or without a
+    /// value.
     fn check_nulls(&self) -> Result<(), Failure> {
         if self.nulls.is_empty() {
             return Ok(());

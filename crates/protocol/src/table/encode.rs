@@ -1,4 +1,4 @@
-//! From the outcome of an operation to the response.
+//! Encodes the outcome of an operation as a response.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::table::url;
 use crate::table::{atom, continuation, etag, json};
 use crate::{ApiVersion, xml};
 
-/// The response to an operation that did not fail. `table` is the name as the URL spells it.
+/// The response to a successful operation. `table` is the name as spelled in the URL.
 pub fn outcome(
     context: &Context,
     wanted: &ResponseFormat,
@@ -65,7 +65,7 @@ pub fn written(
     }
 }
 
-/// The APP service document that Atom versions have.
+/// The APP service document of the Atom versions.
 pub fn service_document(context: &Context) -> Response {
     odata(context, 200)
         .with("Content-Type", "application/atomsvc+xml;charset=utf-8")
@@ -91,7 +91,7 @@ fn entity_page(
     Ok(response)
 }
 
-/// 201 with the content, or 204 if the client prefers none.
+/// 201 with the content, or 204 if the client prefers no content.
 fn created(
     context: &Context,
     wanted: &ResponseFormat,

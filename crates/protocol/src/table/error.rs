@@ -1,4 +1,4 @@
-//! Failed OData operations as responses: OData JSON or the XML of the Atom era.
+//! Encodes failed OData operations as responses: OData JSON or the XML of the Atom era.
 
 use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure};
@@ -10,7 +10,7 @@ use crate::table::response_format::{ResponseFormat, odata_fields};
 use crate::table::{atom, json};
 use crate::{ApiVersion, Head};
 
-/// The response to a failed OData operation, in the format that was negotiated.
+/// The response to a failed OData operation, in the negotiated format.
 pub fn odata(context: &Context, wanted: &ResponseFormat, failure: &Failure) -> Response {
     let mut response = Response::error(failure.code);
     response.fields.extend(odata_fields(context.version).filter(|(name, _)| {
@@ -37,7 +37,7 @@ fn xml_content_type(version: ApiVersion) -> &'static str {
     if version >= ApiVersion::V2013_08_15 { "application/xml;charset=utf-8" } else { "application/xml" }
 }
 
-/// The response to a failed operation of those that use XML.
+/// The response to a failed operation that uses XML.
 pub fn xml_operation(context: &Context, failure: &Failure) -> Response {
     let mut response = Response::error(failure.code);
     if repeats_code(context.version) {

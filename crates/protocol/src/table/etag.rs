@@ -6,8 +6,8 @@ use lazuli_model::{DateTime, ErrorCode, Failure};
 const OPEN: &str = "W/\"datetime'";
 const CLOSE: &str = "'\"";
 
-/// Appends `W/"datetime'2022-05-06T00%3A44%3A26.8056386Z'"`, with `quote` in place of the double quotes: JSON escapes
-/// them, Atom spells them out.
+/// Appends `W/"datetime'2022-05-06T00%3A44%3A26.8056386Z'"`, with `quote` in place of the double quotes, which
+/// JSON and Atom escape differently.
 pub fn write(out: &mut Vec<u8>, timestamp: DateTime, quote: &str) {
     out.extend_from_slice(b"W/");
     out.extend_from_slice(quote.as_bytes());
@@ -29,8 +29,8 @@ pub fn header(timestamp: DateTime) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Parses `If-Match`. A weak tag that this service did not issue is a condition that no entity meets. A strong tag,
-/// text without quotes, and several tags are rejected: entities never have strong tags.
+/// Parses `If-Match`. A weak tag that this service did not issue is a condition that no entity meets. Strong
+/// tags, which entities never have, tags without quotes and lists of tags are rejected.
 pub fn parse(text: &str) -> Result<Match, Failure> {
     if text == "*" {
         return Ok(Match::Any);

@@ -1,13 +1,14 @@
-//! Tokens as Azurite's `--oauth basic` checks them: by their claims, without their signature.
+//! Checks tokens as Azurite's `--oauth basic` does: their claims, but not their signature.
 //!
-//! Anyone can make such a token, so a server that accepts them protects nothing. It is for tests that get real tokens.
+//! Anyone can make such a token, so a server that accepts them protects nothing. It is meant for tests with
+//! real tokens.
 
 use lazuli_model::{DateTime, Service};
 use serde_json::Value;
 
 use super::{Roles, Token, TokenRejection};
 
-/// The start of the issuers of the public cloud and of the national ones.
+/// The prefixes of the issuers of the public cloud and of the national clouds.
 const ISSUERS: [&str; 4] = [
     "https://sts.windows.net/",
     "https://sts.microsoftonline.de/",
@@ -16,13 +17,13 @@ const ISSUERS: [&str; 4] = [
 ];
 /// The audience of all accounts: the address of the service, and its application id.
 const AUDIENCES: [&str; 2] = ["https://storage.azure.com", "e406a681-f3d4-42a8-90b6-c2b029497af1"];
-/// The domains below which accounts have addresses. Such an address is the audience of one account.
+/// The domains of account addresses. Such an address is the audience of one account.
 const DOMAINS: [&str; 4] =
     ["core.windows.net", "core.chinacloudapi.cn", "core.usgovcloudapi.net", "core.cloudapi.de"];
 
 impl Token<'_> {
-    /// The sender's rights if only the claims are checked: everything. Issuer, audience and times must be those that
-    /// Azurite accepts.
+    /// The sender's rights if only the claims are checked: full access. Issuer, audience and times must be
+    /// those that Azurite accepts.
     pub fn verify_claims(
         &self,
         service: Service,

@@ -1,7 +1,7 @@
 //! The public keys of an issuer, as a JSON Web Key Set, and the check of signatures with them.
 //!
-//! A key is of one kind, and each kind checks signatures in its own way. Keys that are secrets shared with the issuer
-//! are left out, so that a public key can never be taken for one.
+//! Each key is of one kind, which determines the algorithm. Shared secrets are not loaded, so that a public key
+//! can never be mistaken for one.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -47,7 +47,7 @@ enum Material {
 
 struct Key {
     id: Option<String>,
-    /// The only algorithm that it is for, if it names one.
+    /// The only algorithm that the key is for, if it names one.
     algorithm: Option<Algorithm>,
     material: Material,
 }
@@ -55,7 +55,7 @@ struct Key {
 /// The public keys of an issuer.
 pub struct KeySet(Vec<Key>);
 
-/// Why a key set is invalid.
+/// The reason why a key set is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JwksError {
     /// It is not JSON with a list of `keys`.
@@ -137,7 +137,7 @@ impl Material {
     }
 }
 
-/// A key that can be used; others are skipped, since issuers have keys for other purposes too.
+/// A usable key; others are skipped, since issuers also publish keys for other purposes.
 fn key(value: &Value) -> Option<Key> {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     if text("use").is_some_and(|purpose| purpose != "sig") {
@@ -153,7 +153,7 @@ fn key(value: &Value) -> Option<Key> {
         (x.len() == bytes && y.len() == bytes).then(|| [&[4][..], &x, &y].concat())
     };
     let material = match (text("kty")?, text("crv")) {
-        // Zeros in front are not allowed, and yet some send them.
+        // Leading zeros are not allowed, but some issuers send them.
         ("RSA", _) => {
             Material::Rsa(RsaPublicKeyComponents { n: trimmed(number("n")?), e: trimmed(number("e")?) })
         }

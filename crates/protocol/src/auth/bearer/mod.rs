@@ -1,7 +1,7 @@
 //! Bearer tokens: JSON Web Tokens signed by an issuer that the configuration names.
 //!
 //! No claim is used before the signature is verified. The key, not the token, determines the algorithm: a token
-//! cannot choose a weaker check, or none.
+//! cannot select a weaker check, or none.
 
 mod basic;
 mod keys;
@@ -23,10 +23,11 @@ pub const CLOCK_SKEW_SECONDS_MAX: i64 = 60;
 /// The default claim for roles.
 pub const ROLES_CLAIM: &str = "roles";
 
-/// The roles of each service, with the letters of a shared access signature that allows the same. For tables, the letter `w`
-/// permits setting the service properties and creating tables, nothing else. The letter `k` permits requesting user
-/// delegation keys; no signature can have it. On Azure, the roles for blobs include that right, and those for queues do not.
-/// A role may be followed by a slash and the name of the one account that it is for.
+/// The roles of each service, with the letters of a shared access signature with the same permissions. For
+/// tables, the letter `w` permits setting the service properties and creating tables, nothing else. The letter
+/// `k` permits requesting user delegation keys; no signature can grant it. On Azure, the roles for blobs
+/// include that right, and those for queues do not. A role may be followed by a slash and the name of the one
+/// account that it is for.
 const ROLES: [(&str, Service, &str); 14] = [
     ("Storage Table Data Reader", Service::Table, "rl"),
     ("Storage Table Data Contributor", Service::Table, "rlaucdw"),
@@ -56,7 +57,7 @@ pub fn token_of<'a>(head: &Head<'a>) -> Option<&'a str> {
 /// The tokens that are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// The issuer, exactly as its tokens name it.
+    /// The issuer, exactly as in its tokens.
     pub issuer: String,
     /// The accepted audiences, with or without a slash at the end.
     pub audiences: Vec<String>,
@@ -64,7 +65,8 @@ pub struct Policy {
     pub roles_claim: String,
 }
 
-/// Why a token is rejected, for the log. The client sees only the reasons that have a [`TokenRejection::detail`].
+/// The reason why a token is rejected, for the log. The client sees only the reasons that have a
+/// [`TokenRejection::detail`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenRejection {
     /// It is not a token in the compact form, or a part of it cannot be parsed.
@@ -86,7 +88,7 @@ pub enum TokenRejection {
 }
 
 impl TokenRejection {
-    /// The reason that Azure sends to the client: what is wrong with a claim, which the client can read.
+    /// The part of the reason that Azure sends to the client: errors in claims, which the client can read.
     pub fn detail(self) -> Option<&'static str> {
         match self {
             TokenRejection::Issuer => Some("Issuer validation failed. Issuer did not match."),
@@ -126,8 +128,9 @@ impl Roles {
         self.0[service.index()]
     }
 
-    /// The rights of every combination of roles that includes [`DELEGATE`]: a user delegation key is issued with one of
-    /// these sets, and a server that verifies a signature tries all of them. They are few, since most roles include others.
+    /// The rights of every combination of roles that includes [`DELEGATE`]: a user delegation key is issued
+    /// with one of these sets, and a server that verifies a signature tries all of them. There are few of them,
+    /// since most roles include others.
     pub fn delegable(service: Service) -> Vec<Permissions> {
         let mut sets = vec![Permissions::default()];
         for (_, of, letters) in &ROLES {
@@ -164,7 +167,7 @@ impl Roles {
 /// The claims of a token that request logs contain. Claims that the token does not have are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// The id of the user or application that it was issued to.
+    /// The id of the user or application to which it was issued.
     pub object_id: String,
     /// The tenant.
     pub tenant: String,
@@ -179,7 +182,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The identity in a token. Only for a token that was verified.
+    /// The identity in a token, which must be verified.
     pub fn of(token: &str) -> Option<Self> {
         let Token { claims, .. } = Token::parse(token).ok()?;
         let claim = |names: &[&str]| {
@@ -192,7 +195,7 @@ impl Identity {
         Some(Self {
             object_id: claim(&["oid"]),
             tenant: claim(&["tid"]),
-            // The names in tokens of the versions 1.0 and 2.0.
+            // The claim names in tokens of versions 1.0 and 2.0.
             application: claim(&["appid", "azp"]),
             audience: claim(&["aud"]),
             issuer: claim(&["iss"]),
@@ -203,7 +206,7 @@ impl Identity {
 
 /// A parsed token that has not been verified.
 pub struct Token<'a> {
-    /// `None` if the algorithm is not accepted, or the token is not signed.
+    /// The algorithm; `None` if it is not accepted, or the token is not signed.
     algorithm: Option<Algorithm>,
     key_id: Option<String>,
     /// The part of the token that the signature covers.
@@ -283,7 +286,7 @@ impl<'a> Token<'a> {
         }
     }
 
-    /// The object id and the tenant of the user, if the claims contain them. Only for a verified token.
+    /// The object id and the tenant of the user, if the claims contain them. The token must be verified.
     pub fn user(&self) -> (&str, &str) {
         let claim = |name| self.claims.get(name).and_then(Value::as_str).unwrap_or_default();
         (claim("oid"), claim("tid"))
@@ -319,7 +322,7 @@ fn object(part: &str) -> Result<Map<String, Value>, TokenRejection> {
     serde_json::from_slice(&bytes).map_err(|_| TokenRejection::Malformed)
 }
 
-/// A time of a token: seconds since 1970, perhaps with a fraction.
+/// A time in a token: seconds since 1970, possibly with a fraction.
 fn seconds(value: &Value) -> Result<i64, TokenRejection> {
     match (value.as_i64(), value.as_f64()) {
         (Some(whole), _) => Ok(whole),

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A key that protects nothing: making one of this kind takes long.
+/// A key that protects nothing: generating one of this kind takes a long time.
 const RSA_KEY: &str = "\
     MIIEpAIBAAKCAQEA2NuLav+1GXfMCuBL3esVzoCcKCuZyBNEPrnOmUlbToimGdE8wX6X+PnnaI6vNi7WgkxhDx8XZO5trpCOElQF+pHX6Z+Ifx\
     lObYJ+uKXeq2b4ZpillhcjF8Xvp2P/eDh6Ocy3HSi2DNSke0HDtikVqH4isChu4o847x1qlDTtsJ13o3c/+3yPLPbaFLuHRNx/Wy0KUAch/p1r\
@@ -119,7 +119,7 @@ fn reader() -> Roles {
     Roles::of(Service::Table, "rl")
 }
 
-/// Every way of signing that is accepted, with and without the name of the key.
+/// All accepted signature algorithms, with and without the name of the key.
 #[test]
 fn good_tokens() {
     for (signer, algorithms) in [
@@ -163,7 +163,7 @@ fn check_header(header: &Value, expected: TokenRejection) {
     assert_eq!(verify(&signer.token(header, &claims()), &keys), Err(expected), "{header}");
 }
 
-/// A token cannot choose to be checked in a weaker way, or not at all.
+/// A token cannot select a weaker check, or none.
 #[test]
 fn a_token_does_not_choose_how_it_is_checked() {
     for algorithm in ["none", "None", "NONE", "", "HS256", "HS384", "HS512", "PS256", "EdDSA", "es256"] {
@@ -308,8 +308,8 @@ fn roles_are_what_is_allowed() {
     }
 }
 
-/// A user delegation key can be issued with the rights of any combination of roles, so all of them must be tried, and
-/// they must be few.
+/// A user delegation key can be issued with the rights of any combination of roles, so all of them must be
+/// tried, and there must be few of them.
 #[test]
 fn rights_that_can_be_delegated() {
     for (service, count) in [(Service::Blob, 4), (Service::Queue, 9), (Service::Table, 0)] {

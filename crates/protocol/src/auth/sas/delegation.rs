@@ -1,10 +1,11 @@
-//! User delegation keys: keys that a user with a bearer token requests, and that sign tokens in that user's name.
+//! User delegation keys: keys that a user with a bearer token requests, and that sign tokens on behalf of that
+//! user.
 //!
-//! Such a key is derived from a key of the account, the fields that every token signed with it repeats, and the rights of
-//! the user. The server therefore stores nothing: it derives the key again from the token. A token does not state the
-//! rights of the user, so the server tries each set of rights that roles can grant, and the one whose key has signed the
-//! token limits what the token permits. A key ends with its expiry, when the account's key is replaced, or when a new
-//! version of the server gives the user's roles other rights.
+//! Such a key is derived from a key of the account, the fields that every token signed with it repeats, and the
+//! rights of the user. The server therefore stores nothing: it derives the key again from the token. A token
+//! does not state the rights of the user, so the server tries each set of rights that roles can grant, and the
+//! set whose key signed the token limits what the token permits. A key becomes invalid when it expires, when
+//! the account's key is replaced, or when a new version of the server changes the rights of the user's roles.
 
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{DateTime, ErrorCode, Failure, KeyPeriod, Permissions, Service, UserDelegationKey};
@@ -40,9 +41,9 @@ pub struct DelegationKey {
 impl DelegationKey {
     /// The secret of a user with these rights: `Value` of the response is its Base64 form.
     ///
-    /// Its string to sign starts with a byte that no other string to sign of the services can start with, so the
-    /// secret is never the signature of a request or token. The rights come before the fields that others choose, so
-    /// that no field can be taken for them.
+    /// Its string to sign starts with a byte with which no other string to sign can start, so the secret is
+    /// never the signature of a request or token. The rights come before the fields that clients choose, so
+    /// that no field can be mistaken for them.
     pub fn secret(&self, account: &str, key: &AccountKey, rights: Permissions) -> Signature {
         let Self { oid, tid, start, expiry, service, version, delegated_tid } = self;
         key.sign(&format!(
@@ -50,13 +51,13 @@ impl DelegationKey {
         ))
     }
 
-    /// The secret as a key that signs.
+    /// The secret as a signing key.
     pub fn signing_key(&self, account: &str, key: &AccountKey, rights: Permissions) -> AccountKey {
         AccountKey::new(&self.secret(account, key, rights))
     }
 
-    /// The rights of the user whose key meets the condition. It is tested at most once per account key and set of rights
-    /// ([`Roles::delegable`]).
+    /// The rights of the user whose key meets the condition, which is tested at most once per account key and
+    /// set of rights ([`Roles::delegable`]).
     pub(super) fn find_rights(
         &self,
         service: Service,

@@ -1,9 +1,10 @@
 //! Shared access signatures: rights in the query of a URL, signed with a key of the account.
 //!
-//! A [`Token`] is the parameters as they were given; an absent one is empty, as it is in the text that is signed, so that
-//! leaving an empty parameter out changes nothing. What it grants is known in three steps: its signature is that of the
-//! account, or of a user whose rights limit it ([`Token::check_signature`]), its terms are complete, with or without a stored policy ([`Token::terms`]), and
-//! the request keeps to them ([`Terms::check`]). Which operations the rights are good for is the service's to say.
+//! A [`Token`] is the parameters as they were given; an absent one is empty, as in the signed string, so
+//! omitting an empty parameter changes nothing. What it grants is determined in three steps: its signature is
+//! that of the account, or of a user whose rights limit it ([`Token::check_signature`]), its terms are
+//! complete, with or without a stored policy ([`Token::terms`]), and the request meets them ([`Terms::check`]).
+//! The service decides which operations the rights permit.
 
 mod delegation;
 mod presented;
@@ -103,7 +104,7 @@ macro_rules! parameters {
 }
 
 parameters! {
-    /// The version by which it is signed.
+    /// The version by whose rules it is signed.
     sv,
     /// The services of an account token: letters of `bqtf`.
     ss,
@@ -117,9 +118,9 @@ parameters! {
     st,
     /// Not after.
     se,
-    /// The addresses that it may come from.
+    /// The addresses from which it may be used.
     sip,
-    /// The protocols that it may come by.
+    /// The protocols with which it may be used.
     spr,
     /// The encryption scope, which tables do not have.
     ses,
@@ -141,13 +142,13 @@ parameters! {
     skoid,
     /// The tenant of that user.
     sktid,
-    /// The first moment of that key.
+    /// The start time of that key.
     skt,
-    /// The last moment of that key.
+    /// The expiry time of that key.
     ske,
     /// The service of that key.
     sks,
-    /// The version by which that key was made.
+    /// The version by which that key was created.
     skv,
     /// The tenant of the user who may use the token.
     skdutid,
@@ -181,7 +182,7 @@ impl Token {
         let mut token = Self::default();
         let mut signed = false;
         for (name, value) in query.pairs().flatten() {
-            // The first of several is the one that counts, as for every other parameter.
+            // If there are several, the first one counts, as for every other parameter.
             if let Some(place) = token.get_mut(&name).filter(|place| place.is_empty()) {
                 *place = value.into_owned();
             }
@@ -196,17 +197,17 @@ impl Token {
         signed.then_some(token)
     }
 
-    /// The version by which it is signed.
+    /// The version by whose rules it is signed.
     pub fn version(&self) -> Option<ApiVersion> {
         ApiVersion::parse(&self.sv)
     }
 
-    /// The kind of token, if the parameters determine it and the version knows it.
+    /// The kind of token, if the parameters determine it and the version supports it.
     pub fn kind(&self) -> Option<Kind> {
         let for_account = !self.ss.is_empty() || !self.srt.is_empty();
-        // A queue token says nothing about its resource, or says that it is a queue.
+        // A queue token does not specify its resource, or specifies a queue.
         let (says_queue, for_blob) = (self.sr == "q", !["", "q"].contains(&self.sr.as_str()));
-        // Before 2012-02-12 a token had no version, and there were tokens for blobs only.
+        // Before 2012-02-12 tokens had no version and existed only for blobs.
         let version = match self.version() {
             None if self.sv.is_empty() && for_blob => ApiVersion::NONE,
             version => version?,
@@ -254,7 +255,7 @@ impl Token {
             .map(|(name, value)| (name, value.as_str()))
     }
 
-    /// Signs it with a key of the account, or with a user delegation key. `false` if it is of no known kind.
+    /// Signs it with a key of the account, or with a user delegation key. `false` if its kind is unknown.
     pub fn sign<'a>(&mut self, request: impl Into<Presented<'a>>, key: &AccountKey) -> bool {
         match self.texts_to_sign(request).first() {
             Some(text) => {
@@ -314,8 +315,9 @@ impl Token {
         String::from_utf8(out).unwrap_or_default()
     }
 
-    /// The version of a request that carries it. `api-version` decides; without it the header decides for Blob and
-    /// Queue, and for tokens of the time before `api-version`; otherwise the version by which it is signed.
+    /// The version of a request that carries it. `api-version` takes precedence. Without it, the header
+    /// determines the version for Blob and Queue, and for tokens from before `api-version`; otherwise it is the
+    /// version by whose rules the token is signed.
     pub fn request_version(
         &self,
         service: Service,

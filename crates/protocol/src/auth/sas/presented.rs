@@ -1,4 +1,4 @@
-//! The request that presents a token: the parts of it that the token's signature depends on.
+//! The parts of a request on which the signature of its token depends.
 
 use std::borrow::Cow;
 
@@ -24,9 +24,10 @@ pub struct Presented<'a> {
     pub head: Option<Head<'a>>,
 }
 
-/// The container and the blob that a path addresses, decoded. A token for a blob signs the name that the blob has, and a
-/// backslash in a name counts as a slash. A path without a slash that gets one by decoding is a blob of the root
-/// container: without its container, it would match tokens for a blob of another one.
+/// The container and the blob that a path addresses, decoded. A token for a blob signs the name that the blob
+/// has, and a backslash in a name counts as a slash. A path that has a slash only after decoding is a blob of
+/// the root container, so the container is included: otherwise it would match tokens for a blob of another
+/// container.
 fn blob_name(path: &str) -> Cow<'_, str> {
     let decoded = percent::decode(path).unwrap_or(Cow::Borrowed(path));
     let name = if decoded.contains('\\') { Cow::Owned(decoded.replace('\\', "/")) } else { decoded };
@@ -95,13 +96,13 @@ impl<'a> Presented<'a> {
         }
     }
 
-    /// The headers that the token names, each with a line feed after its value.
+    /// The headers that the token covers, each with a line feed after its value.
     pub(super) fn signed_headers(&self, token: &Token) -> String {
         let value = |name: &str| self.head.and_then(|head| head.get(name)).unwrap_or_default();
         names(&token.srh).map(|name| format!("{name}:{}\n", value(name))).collect()
     }
 
-    /// The query parameters that the token names, each with a line feed before its name.
+    /// The query parameters that the token covers, each with a line feed before its name.
     pub(super) fn signed_parameters(&self, token: &Token) -> String {
         let value = |name: &str| self.query.find(name).unwrap_or_default();
         names(&token.srq).map(|name| format!("\n{name}:{}", value(name))).collect()

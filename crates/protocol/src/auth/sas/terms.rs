@@ -1,4 +1,4 @@
-//! The terms of a token: for how long, from where, by which protocol, with which rights.
+//! The terms of a token: its lifetime, client addresses, protocols and permissions.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use lazuli_model::{DateTime, ErrorCode, Failure, Permissions, Service};
 use super::delegation::DELEGATION_KEY_SECONDS_MAX;
 use super::{Kind, Token, failed_because, rejection, rejection_with};
 
-/// The letters that an account token may have, whatever services it is for.
+/// The letters that an account token may have, for any services.
 const ACCOUNT_PERMISSIONS: &str = "rwdxylacuptif";
 
 /// The sender of a request, and the time.
@@ -19,11 +19,11 @@ pub struct Caller {
     pub now: DateTime,
     /// Where it comes from.
     pub address: IpAddr,
-    /// Whether it came by TLS.
+    /// Did it come over TLS?
     pub is_https: bool,
 }
 
-/// Addresses from one to another, both included.
+/// A range of addresses, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressRange {
     first: IpAddr,
@@ -54,11 +54,11 @@ pub struct Terms {
     pub expiry: DateTime,
     /// The operations that are permitted.
     pub permissions: Permissions,
-    /// From where; `None` from anywhere.
+    /// The permitted client addresses; `None` for all.
     pub addresses: Option<AddressRange>,
     /// Only by TLS.
     pub https_only: bool,
-    /// The first and the last moment of the user delegation key that signed the token.
+    /// The start and the end of the lifetime of the user delegation key that signed the token.
     pub delegation: Option<(DateTime, DateTime)>,
 }
 
@@ -122,7 +122,7 @@ impl Token {
         Ok((start, expiry))
     }
 
-    /// A RowKey only means something in a partition.
+    /// A RowKey is only meaningful within a partition.
     fn check_range(&self) -> Result<(), Failure> {
         let complete = |partition: &str, row: &str| row.is_empty() || !partition.is_empty();
         if complete(&self.spk, &self.srk) && complete(&self.epk, &self.erk) {
@@ -146,7 +146,7 @@ fn letters(kind: Kind) -> &'static str {
     }
 }
 
-/// Each term is given by the token or by the policy, not by both.
+/// Each term is specified by the token or by the policy, but not by both.
 fn one_of<T>(own: Option<T>, stored: Option<T>) -> Result<Option<T>, Failure> {
     match (own, stored) {
         (Some(_), Some(_)) => Err(failed_because(
@@ -185,7 +185,7 @@ fn check_time(start: Option<DateTime>, expiry: DateTime, now: DateTime) -> Resul
     }
     let (expires, current) = (expiry.http(), now.http());
     let (expires, current) = (expires.as_str(), current.as_str());
-    // Without a start, a token starts at the time of the request.
+    // The start defaults to the time of the request.
     let begins = start.unwrap_or(now);
     let starts = begins.http();
     let starts = starts.as_str();

@@ -24,7 +24,7 @@ use crate::{Address, ApiVersion, Head};
 /// Maximum difference between the clocks of client and server.
 pub const CLOCK_SKEW_SECONDS_MAX: u64 = 15 * 60;
 
-/// Which of the two texts is signed.
+/// Selects which of the two strings is signed.
 ///
 /// ```
 /// # mod lazuli_client { pub use lazuli_protocol::auth as account; }
@@ -87,7 +87,7 @@ fn parse(text: &str) -> Result<Credential<'_>, Failure> {
 }
 
 fn decode(text: &str) -> Option<Signature> {
-    // The decoder wants room for every quantum of three bytes, padded or not.
+    // The decoder needs room for every group of three bytes, padded or not.
     let mut space = [0; 36];
     let length = STANDARD.decode_slice(text, &mut space).ok()?;
     space.get(..length)?.try_into().ok()
@@ -212,7 +212,8 @@ fn verify_storage(
     )))
 }
 
-/// Other forms of the path that clients sign: with and without `-secondary`, fully decoded, with escaped quotes.
+/// Alternative forms of the path that clients sign: with and without `-secondary`, fully decoded, with escaped
+/// quotes.
 fn other_paths(address: &Address<'_>) -> Vec<String> {
     let path = address.wire_path;
     let mut forms = Vec::new();

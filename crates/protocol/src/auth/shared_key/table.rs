@@ -1,6 +1,6 @@
 //! The string to sign of the Table service.
 //!
-//! It is hashed piece by piece and never built as a whole.
+//! It is hashed piece by piece and never assembled.
 
 use hmac::Mac;
 
@@ -12,9 +12,9 @@ use crate::auth::{AccountKey, Signature, signature_text};
 pub struct SignedParts<'a> {
     /// The verb on the wire.
     pub method: &'a str,
-    /// The `Content-MD5` header, or nothing.
+    /// The `Content-MD5` header; empty if absent.
     pub content_md5: &'a str,
-    /// The `Content-Type` header, or nothing.
+    /// The `Content-Type` header; empty if absent.
     pub content_type: &'a str,
     /// The date as sent.
     pub date: &'a str,

@@ -1,4 +1,4 @@
-//! Signed requests: vectors, every signed part tampered with, clocks, malformed headers.
+//! Signed requests: reference vectors, changes of every signed part, clocks, malformed headers.
 
 use super::*;
 use crate::auth::signature_text;
@@ -148,7 +148,7 @@ fn every_signed_part_tampered() {
         )
         .map_err(|failure| failure.code)
     };
-    // The part that is changed, its new value, and whether the long and the short form notice.
+    // The changed part, its new value, and whether the long and the short form detect the change.
     for (name, to, long, short) in [
         ("nothing", "", false, false),
         ("method", "GET", true, false),

@@ -16,7 +16,7 @@ pub(super) fn block(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     if ask.head.get_filled("x-ms-copy-source").is_some() {
         write::check_empty(ask.head)?;
         let source = copy::source(ask, Some(OperationKind::AppendBlock))?;
-        // Recorded: the MD5, whatever the client sent.
+        // Recorded: the MD5, regardless of what the client sent.
         let digests = write::response_digests(ask, true);
         return Ok(BlobPlan::new(
             BlobAction::AppendBlockFromUrl(Box::new(source), digests, appends),

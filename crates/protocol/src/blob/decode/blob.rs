@@ -1,4 +1,4 @@
-//! Operations on blobs: which one a request asks for.
+//! Determines the operation on a blob that a request asks for.
 
 use lazuli_model::blob::operation::{AccountScope, BlobAction, BlobRequest};
 use lazuli_model::blob::{BlobName, Conditions, ContainerName, Operation, Revision};
@@ -12,7 +12,7 @@ use super::{
 use crate::blob::condition;
 use crate::blob::params::{Params, invalid};
 
-/// An action with the conditions that it accepts, and the document that completes it.
+/// An action with the conditions that it accepts, and the document in the body that completes it.
 pub(super) struct BlobPlan {
     pub action: BlobAction,
     pub conditions: Conditions,
@@ -25,8 +25,8 @@ impl BlobPlan {
         Self { action, conditions, document: None }
     }
 
-    /// An action that accepts no conditions. Reads ignore them; on writes they are an error, since ignoring one would let a
-    /// change happen that the client forbids.
+    /// An action that accepts no conditions. Reads ignore them; on writes they are an error, since ignoring one
+    /// would permit a change that the client forbids.
     pub fn unconditional(ask: &Ask<'_>, action: BlobAction) -> Result<Self, Failure> {
         if condition::TARGET.iter().any(|name| ask.head.get_filled(name).is_some()) {
             return Err(ErrorCode::ConditionHeadersNotSupported.into());
@@ -58,7 +58,7 @@ pub(super) fn decode(ask: &Ask<'_>, container: ContainerName, blob: BlobName) ->
     let revision = revision(ask.params)?;
     let plan = plan(ask)?;
     check_revision(ask, revision, &plan.action)?;
-    // Lease actions carry their ids themselves.
+    // Lease actions contain their ids.
     let lease = if matches!(plan.action, BlobAction::Lease(_)) { None } else { lease_id(ask.head)? };
     let request = BlobRequest {
         container,
@@ -135,7 +135,7 @@ fn is_known(comp: &str) -> bool {
     COMPS.contains(&comp)
 }
 
-/// `snapshot` or `versionid`. The front end of the service reads them, before the operation is known.
+/// `snapshot` or `versionid`. Azure's front end reads them, before the operation is known.
 pub(super) fn revision(params: &Params<'_>) -> Result<Revision, Failure> {
     let time = |name: &'static str| match params.filled(name) {
         None => Ok(None),

@@ -9,9 +9,9 @@ use super::{Ask, Document, Intent, lease, lease_id, list, service, unknown_comp,
 use crate::blob::response_format::ResponseFormat;
 use crate::blob::{condition, header};
 
-/// The dates on which operations depend. Set Container Metadata only knows the first.
+/// The date conditions of operations. Set Container Metadata supports only the first one.
 const DATES: [&str; 2] = ["If-Modified-Since", "If-Unmodified-Since"];
-/// The name of the scope that stands for the account's own key.
+/// The name of the scope that represents the account's own key.
 const ACCOUNT_SCOPE: &str = "$account-encryption-key";
 
 pub(super) fn decode(
@@ -35,7 +35,7 @@ pub(super) fn decode(
         (method, comp) => {
             let (action, conditions) = action(ask, method, comp)?;
             let document = matches!(action, ContainerAction::SetAcl { .. }).then_some(Document::Acl);
-            // Lease actions carry their ids themselves.
+            // Lease actions contain their ids.
             let lease = if matches!(action, ContainerAction::Lease(_)) { None } else { lease_id(ask.head)? };
             let request = ContainerRequest { container, lease, conditions, action };
             let operation = Operation::Container(Box::new(request));
@@ -83,13 +83,13 @@ fn create(ask: &Ask<'_>) -> Result<ContainerAction, Failure> {
     })
 }
 
-/// Without the header the container becomes private.
+/// Without the header, the container becomes private.
 fn public_access(ask: &Ask<'_>) -> Result<PublicAccess, Failure> {
     let found = header::value(ask.head, "x-ms-blob-public-access", PublicAccess::parse)?;
     if found.is_some() {
         return Ok(found.unwrap_or_default());
     }
-    // The header of the first versions.
+    // The header in the first versions.
     let old = header::value(ask.head, "x-ms-prop-publicaccess", PublicAccess::parse)?;
     Ok(old.unwrap_or_default())
 }

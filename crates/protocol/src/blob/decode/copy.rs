@@ -53,7 +53,7 @@ pub(super) fn put_from_url(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let mut settings = write::block_settings(ask, Source::BlobOnly)?;
     let digests = write::response_digests(ask, source.expected.md5.is_some());
     if copies_headers {
-        // The defaults must not hide the headers of the source.
+        // The defaults must not override the headers of the source.
         settings.headers = write::checked_headers(head)?;
     }
     let put = PutFromUrl { source, settings, copies_headers, tags: tag_option(head)?, digests };
@@ -78,7 +78,8 @@ pub(super) fn abort(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     BlobPlan::unconditional(ask, BlobAction::AbortCopy(id))
 }
 
-/// The source that the headers name, of an operation that takes as many bytes as `limit` takes from a body.
+/// The source in the headers. `limit` is the maximum body size of the operation, which also applies to the
+/// source.
 pub(super) fn source(ask: &Ask<'_>, limit: Option<OperationKind>) -> Result<CopySource, Failure> {
     let head = ask.head;
     let url = head.get_filled(SOURCE).ok_or_else(|| header::missing(SOURCE))?;
@@ -113,8 +114,8 @@ fn source_checksums(head: &Head<'_>) -> Result<Digested, Failure> {
     Ok(found)
 }
 
-/// The blob that a URL names; `None` if the URL is not that of a blob. Before 2012-02-12, a path without host names a blob
-/// of this server.
+/// The blob with this URL; `None` if it is not the URL of a blob. Before 2012-02-12, a path without host stands
+/// for a blob of this server.
 fn source_blob(ask: &Ask<'_>, url: &str) -> Result<Option<SourceBlob>, Failure> {
     let is_url = ["http://", "https://"]
         .iter()
@@ -150,7 +151,7 @@ fn tag_option(head: &Head<'_>) -> Result<TagOption, Failure> {
     Ok(found.unwrap_or_default())
 }
 
-/// How urgently a blob is to leave the archive.
+/// The priority of moving a blob out of the archive.
 pub(super) fn priority(head: &Head<'_>) -> Result<RehydratePriority, Failure> {
     let found = header::value(head, "x-ms-rehydrate-priority", RehydratePriority::parse)?;
     Ok(found.unwrap_or_default())

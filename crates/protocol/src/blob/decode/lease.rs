@@ -11,7 +11,7 @@ use crate::{ApiVersion, Head};
 const DURATION: &str = "x-ms-lease-duration";
 const PROPOSED: &str = "x-ms-proposed-lease-id";
 
-/// The action that the headers name.
+/// The action in the headers.
 pub(super) fn action(ask: &Ask<'_>) -> Result<LeaseAction, Failure> {
     let head = ask.head;
     let name = head.get_filled("x-ms-lease-action").ok_or_else(|| header::missing("x-ms-lease-action"))?;
@@ -40,7 +40,7 @@ fn own_id(head: &Head<'_>) -> Result<Guid, Failure> {
     lease_id(head)?.ok_or_else(|| header::missing("x-ms-lease-id"))
 }
 
-/// -1 for an infinite lease, else 15 to 60 seconds. Before 2012-02-12 all leases took a minute.
+/// The duration: -1 for an infinite lease, else 15 to 60 seconds. Before 2012-02-12 all leases lasted a minute.
 fn duration(ask: &Ask<'_>) -> Result<LeaseDuration, Failure> {
     let found = header::value(ask.head, DURATION, |text| match text.parse::<i64>().ok()? {
         -1 => Some(LeaseDuration::Infinite),

@@ -87,7 +87,7 @@ fn text_of(params: &Params<'_>, name: &str) -> String {
     params.get(name).unwrap_or_default().to_owned()
 }
 
-/// More than 5000 counts as 5000; zero and less are errors.
+/// Values above 5000 count as 5000; zero and negative values are errors.
 fn max_results(params: &Params<'_>) -> Result<u32, Failure> {
     const NAME: &str = "maxresults";
     let Some(text) = params.filled(NAME) else { return Ok(LIST_RESULTS_MAX) };
@@ -95,7 +95,7 @@ fn max_results(params: &Params<'_>) -> Result<u32, Failure> {
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(invalid(NAME, text));
     }
-    // A number that is too large for the type is still a number.
+    // A number that is too large for the type is valid.
     let number = text.parse::<i64>().unwrap_or(if text.starts_with('-') { 0 } else { i64::MAX });
     match u32::try_from(number.min(LIST_RESULTS_MAX.into())) {
         Ok(number @ 1..) => Ok(number),

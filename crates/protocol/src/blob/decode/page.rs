@@ -25,7 +25,7 @@ pub(super) fn write(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
         "update" if has_source => {
             write::check_empty(head)?;
             let source = copy::source(ask, Some(OperationKind::PutPage))?;
-            // Recorded: the MD5, whatever the client sent.
+            // Recorded: the MD5, regardless of what the client sent.
             let digests = write::response_digests(ask, true);
             BlobAction::PutPageFromUrl(span, Box::new(source), digests, sequence)
         }
@@ -49,8 +49,8 @@ pub(super) fn write(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     Ok(BlobPlan::new(action, conditions))
 }
 
-/// The pages to write: a range with an end, both ends on the borders of pages. Azure checks the borders of a range to
-/// clear when it reads the header.
+/// The pages to write: a closed range that starts and ends at page boundaries. For a range to clear, Azure
+/// checks the boundaries when it reads the header.
 fn span(head: &Head<'_>, is_clear: bool) -> Result<PageSpan, Failure> {
     let text = head.get_filled("x-ms-range").or_else(|| head.get_filled("range"));
     let text = text.ok_or_else(|| header::missing("x-ms-range"))?;
@@ -67,7 +67,8 @@ fn span(head: &Head<'_>, is_clear: bool) -> Result<PageSpan, Failure> {
 }
 
 fn sequence_conditions(head: &Head<'_>, has_source: bool) -> Result<SequenceConditions, Failure> {
-    // Azure reports a negative number as bad input, other text as a bad header. Put Page From URL reports both as the latter.
+    // Azure reports a negative number as invalid input, and anything else that is not a number as an invalid
+    // header. Put Page From URL reports both as an invalid header.
     let number = |name| match head.get_filled(name) {
         Some(text) if !has_source && text.parse::<i64>().is_ok_and(|number| number < 0) => {
             Err(Failure::from(ErrorCode::InvalidInput))
@@ -99,7 +100,7 @@ fn previous(ask: &Ask<'_>) -> Result<Option<DateTime>, Failure> {
     if let Some(text) = ask.params.filled("prevsnapshot") {
         return DateTime::parse(text).map(Some).ok_or_else(|| invalid("prevsnapshot", text));
     }
-    // The URL of a snapshot in place of its time.
+    // The URL of the snapshot, instead of its time.
     header::value(ask.head, "x-ms-previous-snapshot-url", |url| {
         let (_, query) = url.split_once('?')?;
         let params = Params::parse(Query(query)).ok()?;

@@ -33,7 +33,7 @@ const SOURCE: KeyHeaders = KeyHeaders {
 };
 const UNTIL: &str = "x-ms-immutability-policy-until-date";
 
-/// The encryption that the request names.
+/// The encryption that the request specifies.
 pub(super) fn encryption(head: &Head<'_>) -> Result<Encryption, Failure> {
     Ok(Encryption { key: customer_key(head, &OWN)?, scope: header::text(head, "x-ms-encryption-scope") })
 }
@@ -69,7 +69,7 @@ fn bytes(head: &Head<'_>, name: &'static str) -> Result<Option<[u8; 32]>, Failur
     bytes.map(Some).ok_or_else(|| header::invalid(name, ""))
 }
 
-/// Immutability policy and legal hold that a write gives a blob.
+/// The immutability policy and the legal hold that a write sets.
 pub(super) fn immutability(head: &Head<'_>) -> Result<Immutability, Failure> {
     Ok(Immutability { policy: policy(head)?, legal_hold: header::flag(head, "x-ms-legal-hold")? })
 }

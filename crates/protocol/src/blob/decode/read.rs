@@ -29,13 +29,14 @@ pub(super) fn content(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     Ok(BlobPlan::new(BlobAction::Get(get), condition::read(ask.head, ask.version)?))
 }
 
-/// The range of a request. `x-ms-range` counts if both are there.
+/// The range of a request. `x-ms-range` takes precedence if both headers are present.
 pub(super) fn range(head: &Head<'_>) -> Option<ByteRange> {
     let text = head.get_filled("x-ms-range").or_else(|| head.get_filled("range"))?;
     ByteRange::parse(text)
 }
 
-/// One checksum at a time, and only of a small range. A range without end is measured when the size is known.
+/// Only one checksum can be requested, and only for a small range. An open range is checked when the size is
+/// known.
 fn check_digests(range: Option<ByteRange>, digests: Digests) -> Result<(), Failure> {
     match (digests, range) {
         (Digests { md5: false, crc64: false }, _) => Ok(()),
@@ -60,7 +61,7 @@ pub(super) fn metadata(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     Ok(BlobPlan::new(BlobAction::GetMetadata, condition::read(ask.head, ask.version)?))
 }
 
-/// Get Block List, which depends on tags only (BL-06).
+/// Get Block List, which supports only the condition on tags (BL-06).
 pub(super) fn block_list(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let filter = match ask.params.filled("blocklisttype") {
         None => BlockListFilter::Committed,
@@ -79,7 +80,7 @@ pub(super) fn tags(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     Ok(BlobPlan::new(BlobAction::GetTags, condition::tagged(ask.head)?))
 }
 
-/// The condition of operations that depend on tags only.
+/// The condition of operations that support only the condition on tags.
 pub(super) fn tags_condition(ask: &Ask<'_>) -> Result<Conditions, Failure> {
     condition::tags_only(ask.head)
 }

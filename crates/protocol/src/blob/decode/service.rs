@@ -35,7 +35,7 @@ pub(super) fn decode(ask: &Ask<'_>, wanted: &mut ResponseFormat) -> Result<Inten
         ("account", "properties") => account(ask, AccountScope::Service),
         ("", "list") if method == "GET" => list::containers(ask, wanted),
         ("", "blobs") if method == "GET" => list::found(ask, None, wanted),
-        // The JavaScript SDK takes the account in a path-style address for a container.
+        // The JavaScript SDK mistakes the account in a path-style address for a container.
         ("" | "container", "batch") if method == "POST" => Ok(Intent::Batch(None)),
         // A client that restores a container without a name sends its request here.
         ("container", "undelete") if method == "PUT" => Err(header::missing("x-ms-deleted-container-name")),
@@ -44,7 +44,7 @@ pub(super) fn decode(ask: &Ask<'_>, wanted: &mut ResponseFormat) -> Result<Inten
     }
 }
 
-/// Only the secondary endpoint knows how far it is behind.
+/// Only the secondary endpoint can report the replication delay.
 fn stats(ask: &Ask<'_>) -> Result<Intent, Failure> {
     if ask.head.method != "GET" {
         return Err(verb());
@@ -59,7 +59,7 @@ fn stats(ask: &Ask<'_>) -> Result<Intent, Failure> {
     Ok(Intent::Ready(Operation::GetStats))
 }
 
-/// Account information, which every resource of the account returns.
+/// Account information, which can be requested on every resource of the account.
 pub(super) fn account(ask: &Ask<'_>, scope: AccountScope) -> Result<Intent, Failure> {
     if ask.params.comp() != "properties" {
         return Err(unknown_comp(ask.params));

@@ -11,7 +11,7 @@ use crate::Head;
 use crate::blob::params::{invalid, invalid_because};
 use crate::blob::{condition, header};
 
-/// The headers of which each one sets all six.
+/// Six headers: if a request has any of them, it sets all six.
 const BLOB_HEADERS: [&str; 6] = [
     "x-ms-blob-content-type",
     "x-ms-blob-content-encoding",
@@ -21,8 +21,8 @@ const BLOB_HEADERS: [&str; 6] = [
     "x-ms-blob-cache-control",
 ];
 
-/// Set Blob Properties. If the request names one HTTP header, all of them are set. A request that names nothing clears
-/// them; one that only resizes or counts leaves them alone.
+/// Set Blob Properties. If the request has any of the HTTP headers, all of them are set. A request without any
+/// clears them, unless it changes the size or the sequence number.
 pub(super) fn properties(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let head = ask.head;
     let size = write::page_size(head)?;
@@ -34,7 +34,7 @@ pub(super) fn properties(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     Ok(BlobPlan::new(action, condition::write(head)?))
 }
 
-/// A number is required for `max` and `update`, and must not stand beside `increment`.
+/// A number is required with `max` and `update`, and forbidden with `increment`.
 fn sequence(head: &Head<'_>) -> Result<Option<SequenceAction>, Failure> {
     const ACTION: &str = "x-ms-sequence-number-action";
     const NUMBER: &str = "x-ms-blob-sequence-number";
@@ -77,7 +77,7 @@ pub(super) fn snapshot(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     Ok(BlobPlan::new(BlobAction::Snapshot(metadata), condition::write(ask.head)?))
 }
 
-/// Delete Blob. A request for one snapshot or version cannot ask for all snapshots.
+/// Delete Blob. A request to delete one snapshot or version cannot delete all snapshots.
 pub(super) fn delete(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let head = ask.head;
     let snapshots = header::value(head, "x-ms-delete-snapshots", |text| match text {

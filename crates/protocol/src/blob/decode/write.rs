@@ -34,7 +34,7 @@ pub(super) fn put(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
             Ok(BlobPlan::new(BlobAction::CreateAppend(settings), condition::write(head)?))
         }
         (Some(BlobKind::Page), false) => put_page_blob(ask),
-        // The first version only knew block blobs.
+        // The first version supports only block blobs.
         (None, false) if ask.version < ApiVersion::V2009_09_19 && ask.version != ApiVersion::NONE => {
             put_block_blob(ask)
         }
@@ -42,7 +42,7 @@ pub(super) fn put(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     }
 }
 
-/// The MD5 is computed for every blob that is put at once, and becomes one of its properties.
+/// The MD5 is computed for every blob that is written in one request, and becomes one of its properties.
 fn put_block_blob(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     let mut settings = block_settings(ask, Source::Plain)?;
     let mut expected = transfer_checksums(ask.head)?;
@@ -64,7 +64,7 @@ fn put_page_blob(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     Ok(BlobPlan::new(BlobAction::CreatePage { size, sequence, settings }, condition::write(head)?))
 }
 
-/// The size of a page blob: a multiple of the size of a page, 8 TiB at most.
+/// The size of a page blob: a multiple of the page size, at most 8 TiB.
 pub(super) fn page_size(head: &Head<'_>) -> Result<Option<u64>, Failure> {
     let size = header::number(head, LENGTH)?;
     match size {
@@ -75,7 +75,7 @@ pub(super) fn page_size(head: &Head<'_>) -> Result<Option<u64>, Failure> {
     }
 }
 
-/// A sequence number: 63 bits.
+/// A sequence number, which has 63 bits.
 pub(super) fn sequence_number(head: &Head<'_>) -> Result<Option<u64>, Failure> {
     let number = header::number(head, SEQUENCE)?;
     match number {
@@ -114,8 +114,8 @@ pub(super) fn transfer_checksums(head: &Head<'_>) -> Result<Digested, Failure> {
     Ok(found)
 }
 
-/// The body of a block, an append or a page write. Its response has one checksum: the MD5 in old versions and where the
-/// client sent it, else the CRC-64. From 2026-10-06 on it always has the CRC-64.
+/// The body of a block, an append or a page write. Its response has one checksum: the MD5 in old versions and
+/// if the client sent it, else the CRC-64. From 2026-10-06 on, it always has the CRC-64.
 pub(super) fn body(ask: &Ask<'_>, length: u64) -> Result<StreamedBody, Failure> {
     let expected = transfer_checksums(ask.head)?;
     Ok(StreamedBody { length, expected, needed: response_digests(ask, expected.md5.is_some()) })
@@ -127,16 +127,16 @@ pub(super) fn response_digests(ask: &Ask<'_>, sent_md5: bool) -> Digests {
     Digests { md5, crc64: !md5 || ask.version >= ApiVersion::V2026_10_06 }
 }
 
-/// Where the HTTP headers of a blob come from.
+/// The source of the HTTP headers of a blob.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
-    /// From `x-ms-blob-*`, else from the headers of the body.
+    /// `x-ms-blob-*`, else the headers of the body.
     Plain,
-    /// From `x-ms-blob-*`: the body is a document, or there is none.
+    /// `x-ms-blob-*` only: the body is a document, or there is none.
     BlobOnly,
 }
 
-/// The settings that a write gives a blob.
+/// The settings that a write applies to a blob.
 pub(super) fn settings(ask: &Ask<'_>, source: Source) -> Result<WriteSettings, Failure> {
     let head = ask.head;
     let mut headers = checked_headers(head)?;
@@ -167,7 +167,7 @@ pub(super) fn block_settings(ask: &Ask<'_>, source: Source) -> Result<WriteSetti
     }
 }
 
-/// The `x-ms-blob-*` headers as they are, without defaults. The MD5 must have the length of one.
+/// The `x-ms-blob-*` headers as they are, without defaults. The MD5 must have the right length.
 pub(super) fn checked_headers(head: &Head<'_>) -> Result<ContentHeaders, Failure> {
     header::md5(head, BLOB_MD5)?;
     blob_headers(head)
@@ -185,7 +185,7 @@ pub(super) fn blob_headers(head: &Head<'_>) -> Result<ContentHeaders, Failure> {
     })
 }
 
-/// The tier that a request names.
+/// The tier in a request.
 pub(super) fn tier(head: &Head<'_>) -> Result<Option<AccessTier>, Failure> {
     header::value(head, "x-ms-access-tier", AccessTier::parse)
 }

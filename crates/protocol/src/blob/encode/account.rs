@@ -18,7 +18,7 @@ pub(super) fn information(context: &Context, found: &AccountInformation) -> Resp
         .with_some("x-ms-is-hns-enabled", namespace)
 }
 
-/// The version by which the key signs is that of the request.
+/// The signature version of the key is that of the request.
 pub(super) fn delegation_key(context: &Context, key: &UserDelegationKey) -> Response {
     let body = document(|out| {
         nest(out, "UserDelegationKey", |out| {

@@ -9,7 +9,7 @@ use crate::ApiVersion;
 use crate::http::response::{Context, Response};
 use crate::xml;
 
-/// The scope that stands for the account's own key.
+/// The scope that represents the account's own key.
 pub(super) const ACCOUNT_SCOPE: &str = "$account-encryption-key";
 
 pub(super) fn properties(context: &Context, found: &ContainerProperties) -> Response {

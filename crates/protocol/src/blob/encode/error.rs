@@ -12,7 +12,7 @@ use crate::xml::write::DECLARATION;
 pub fn failure(context: &Context, kind: OperationKind, failure: &Failure) -> Response {
     let mut response = error::storage(context, failure);
     if failure.origin == Origin::Routing {
-        // Azure reads `snapshot` before it knows the version.
+        // Azure reads `snapshot` before it determines the version.
         response.front_end = true;
         response.fields.retain(|(name, _)| name != "x-ms-error-code");
     }

@@ -20,13 +20,13 @@ pub(super) trait Fields: Sized {
     fn metadata(self, metadata: &Metadata) -> Self;
     /// The state of a lease.
     fn lease(self, context: &Context, lease: LeaseView) -> Self;
-    /// The checksums that there are.
+    /// The checksums that are known.
     fn digested(self, digested: &Digested) -> Self;
-    /// Whether a request was stored encrypted, and by which key.
+    /// Reports whether the data of a request was stored encrypted, and with which key.
     fn request_encryption(self, context: &Context, encryption: &EncryptionView) -> Self;
-    /// The key or the scope that a blob is encrypted with.
+    /// The key or the scope with which a blob is encrypted.
     fn encryption(self, encryption: &EncryptionView) -> Self;
-    /// The id of the version that a write made.
+    /// The id of the version that a write created.
     fn version_id(self, context: &Context, version: Option<DateTime>) -> Self;
 }
 
@@ -96,12 +96,12 @@ pub(super) fn flag(value: bool) -> &'static str {
     if value { "true" } else { "false" }
 }
 
-/// A time in the form of headers.
+/// A time in the format of headers.
 pub(super) fn http(time: DateTime) -> String {
     time.http().as_str().to_owned()
 }
 
-/// A time in the form of the names of snapshots and versions.
+/// A time in the format of the names of snapshots and versions.
 pub(super) fn iso(time: DateTime) -> String {
     time.iso_seven_digits().as_str().to_owned()
 }

@@ -1,7 +1,7 @@
-//! From the outcome of an operation to the response.
+//! Encodes the outcome of an operation as a response.
 //!
-//! Header names go out as they are written here; old .NET clients look for the documented letter case. Presence of headers
-//! and elements depends on the version, as recorded.
+//! Header names are sent as they are written here, since old .NET clients expect the documented letter case.
+//! The presence of headers and elements depends on the version, as recorded.
 
 mod account;
 mod container;
@@ -22,7 +22,8 @@ use crate::http::response::{Context, Response};
 use crate::xml;
 use field::Fields;
 
-/// The response to an operation that did not fail. The content of a blob is not part of it: `content_length` announces it.
+/// The response to a successful operation. The content of a blob is not part of it, but `content_length`
+/// announces it.
 pub fn outcome(context: &Context, wanted: &ResponseFormat, outcome: &Outcome) -> Response {
     match outcome {
         Outcome::Properties(found) => xml::properties(lazuli_model::Service::Blob, context, found),

@@ -1,4 +1,4 @@
-//! The properties of a blob as header fields, of Get Blob and of Get Blob Properties.
+//! The properties of a blob as header fields of Get Blob and Get Blob Properties.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,9 +14,9 @@ use crate::http::response::{Context, Response};
 /// The operation that the fields are for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
-    /// Get Blob, of the whole blob.
+    /// Get Blob, for the whole blob.
     Content,
-    /// Get Blob, of a part: the MD5 of the blob has another name.
+    /// Get Blob, for a part of the blob: the header with the MD5 of the blob has another name.
     Range,
     /// Get Blob Properties, which returns more headers.
     Properties,
@@ -95,7 +95,7 @@ fn kind(response: Response, found: &BlobProperties) -> Response {
         .with_some("x-ms-blob-sealed", found.is_sealed.then_some("true"))
 }
 
-/// Fields that came with tags, versions and immutability.
+/// Fields introduced with tags, versions and immutability.
 fn newer(response: Response, found: &BlobProperties) -> Response {
     let tags = Some(found.tag_count).filter(|count| *count > 0);
     let version = found.version;

@@ -53,7 +53,7 @@ pub(super) fn outcome(context: &Context, wanted: &ResponseFormat, outcome: &Outc
     }
 }
 
-/// The checksum of Put Block List is that of the document.
+/// The checksum of Put Block List is that of the document in the request.
 fn created(context: &Context, wanted: &ResponseFormat, found: &Written) -> Response {
     let has_own = found.digested != Digested::default();
     let digested = if has_own { found.digested } else { wanted.document };

@@ -1,16 +1,16 @@
-//! Multipart bodies of requests and responses, in the variants that clients have sent over fifteen years.
+//! Multipart bodies of requests and responses, in all variants that clients have sent over fifteen years.
 //!
-//! Lines may end in CRLF or in LF alone, boundaries may be quoted, the last one may lack its dashes or be missing,
-//! and there may be extra empty lines. A body is split at its boundaries only: a `Content-Length` inside of it is
-//! ignored, because documents and clients get it wrong.
+//! Lines may end in CRLF or in LF alone, boundaries may be quoted, the last one may lack its dashes or be
+//! missing, and there may be extra empty lines. A body is split only at its boundaries: a `Content-Length`
+//! inside it is ignored, because it is often wrong.
 //!
-//! Takes linear time: each of the two levels examines every line of its slice once.
+//! Parsing takes linear time: each of the two levels examines every line of its slice once.
 
 use memchr::memchr;
 
 use crate::http::head::Field;
 
-/// Longest boundary; the standard says 70.
+/// Maximum length of a boundary; the standard says 70.
 const BOUNDARY_BYTES_MAX: usize = 256;
 /// Maximum number of header fields of a part, or of a message in it.
 const FIELDS_MAX: usize = 64;
@@ -23,8 +23,8 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// The boundary that a `Content-Type` of `multipart/mixed` declares. Other kinds are rejected: browsers let any web page
-/// post `multipart/form-data` without asking.
+/// The boundary that a `Content-Type` of `multipart/mixed` declares. Other kinds are rejected: browsers let any
+/// web page post `multipart/form-data` without a preflight.
 pub fn boundary(content_type: &str) -> Option<&str> {
     let (kind, mut rest) = content_type.split_once(';')?;
     if !kind.trim().eq_ignore_ascii_case("multipart/mixed") {
@@ -52,7 +52,7 @@ fn parameter_value(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Walks the parts of a multipart body.
+/// Iterates over the parts of a multipart body.
 pub struct Parts<'a> {
     body: &'a [u8],
     boundary: &'a [u8],
@@ -61,8 +61,9 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Finds the first boundary; everything before it is ignored. If the declared boundary does not occur, the body
-    /// is split at the boundary in its first line, since some clients declare another one than they use.
+    /// Finds the first boundary; everything before it is ignored. If the declared boundary does not occur, the
+    /// body is split at the boundary in its first line, since some clients do not use the one that they
+    /// declare.
     pub fn new(body: &'a [u8], declared: &'a str) -> Result<Self, Malformed> {
         let boundary = declared.as_bytes();
         if let Some(first) = next_delimiter(body, boundary, 0) {
@@ -86,7 +87,7 @@ impl<'a> Iterator for Parts<'a> {
             }
             None => &self.body[start..],
         };
-        // Where the last boundary lacks its dashes, nothing follows it.
+        // If the last boundary lacks its dashes, nothing follows it.
         if self.at.is_none() && content.trim_ascii().is_empty() {
             return None;
         }
@@ -98,7 +99,7 @@ impl<'a> Iterator for Parts<'a> {
 struct Delimiter {
     /// Where its line starts.
     start: usize,
-    /// Where the next line starts.
+    /// The start of the next line.
     end: usize,
     is_last: bool,
 }

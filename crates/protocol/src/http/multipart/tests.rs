@@ -95,7 +95,7 @@ fn nothing_in_it() {
     check("--b\n A: 1\n\nx\n--b--\n", &["malformed"]);
 }
 
-/// Recorders and some clients declare another boundary than they use.
+/// Recorders and some clients do not use the boundary that they declare.
 #[test]
 fn a_boundary_that_is_only_shown() {
     check("\n--c\nA: 1\n\nx\n--c\nB: 2\n\ny\n--c--\n", &["A=1|x", "B=2|y"]);

@@ -1,6 +1,6 @@
-//! From the head and the body of a request to the operation that it asks for.
+//! Decodes the head and the body of a request into an operation.
 //!
-//! In two steps, so that a request whose head alone suffices to reject it is rejected before its body is read.
+//! This takes two steps, so that a request with an invalid head is rejected before its body is read.
 
 use lazuli_model::error::Origin;
 use lazuli_model::queue::limits::{LIST_PAGE_MAX, MESSAGE_BODY_BYTES_MAX};
@@ -17,16 +17,16 @@ use crate::http::params::{Params, invalid, invalid_because, missing};
 use crate::xml::{DOCUMENT_BYTES_MAX, acl, delegation, properties};
 use crate::{Address, ApiVersion, Head};
 
-/// The operation that a request asks for, as far as its head shows.
+/// The operation of a request, as far as its head determines it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
     /// The operation is complete.
     Ready(Operation),
-    /// The body is a document that completes the operation; until then that part of it is empty.
+    /// The body is a document that completes the operation; until then, that part of the operation is empty.
     Document(Operation),
 }
 
-/// A request as its decoders see it.
+/// A request, as input of the decoders.
 struct Ask<'a> {
     head: &'a Head<'a>,
     address: &'a Address<'a>,
@@ -71,7 +71,7 @@ fn service(ask: &Ask<'_>, wanted: &mut ResponseFormat) -> Result<Intent, Failure
             let update = Box::new(PropertiesUpdate::default());
             Ok(Intent::Document(Operation::SetProperties(update)))
         }
-        // Only the secondary endpoint knows how far it is behind.
+        // Only the secondary endpoint can report the replication delay.
         ("service", "stats", "GET" | "HEAD") if ask.address.secondary => {
             Ok(Intent::Ready(Operation::GetStats))
         }
@@ -109,7 +109,7 @@ fn list(ask: &Ask<'_>, wanted: &mut ResponseFormat) -> Result<Intent, Failure> {
     Ok(Intent::Ready(Operation::ListQueues(query)))
 }
 
-/// More than a page counts as a page; zero and less are errors.
+/// Values above the page size count as the page size; zero and negative values are errors.
 fn max_results(params: &Params<'_>) -> Result<u32, Failure> {
     match params.number("maxresults", 1, LIST_PAGE_MAX.into()) {
         Ok(number) => Ok(number.and_then(|number| u32::try_from(number).ok()).unwrap_or(LIST_PAGE_MAX)),
@@ -129,7 +129,7 @@ fn of_queue(ask: &Ask<'_>, queue: QueueName) -> Result<Intent, Failure> {
         ("", "DELETE") => Ok(Intent::Ready(Operation::DeleteQueue(queue))),
         ("metadata", "GET" | "HEAD") => Ok(Intent::Ready(Operation::GetMetadata(queue))),
         ("metadata", "PUT") => Ok(Intent::Ready(Operation::SetMetadata(queue, metadata(ask.head)?))),
-        // Access policies came with shared access signatures.
+        // Access policies were introduced with shared access signatures.
         ("acl", _) if ask.version < ApiVersion::V2012_02_12 => Err(unknown_comp(ask)),
         ("acl", "GET" | "HEAD") => Ok(Intent::Ready(Operation::GetAcl(queue))),
         ("acl", "PUT") => Ok(Intent::Document(Operation::SetAcl(queue, Vec::new()))),
@@ -173,8 +173,8 @@ fn peeks(params: &Params<'_>) -> Result<bool, Failure> {
     }
 }
 
-/// Update Message came with 2011-08-18. Azure reports a receipt that is not Base64 before it looks for the message, and one
-/// of the wrong length afterwards.
+/// Update Message was introduced in 2011-08-18. Azure reports a receipt that is not Base64 before it looks up
+/// the message, and one with a wrong length afterwards.
 fn of_message(ask: &Ask<'_>, queue: QueueName, id: Option<Guid>) -> Result<Intent, Failure> {
     let target = || -> Result<MessageTarget, Failure> {
         let text = ask.params.get("popreceipt").ok_or_else(|| missing("popreceipt"))?;
@@ -200,7 +200,7 @@ fn unsupported_verb() -> Failure {
     ErrorCode::UnsupportedHttpVerb.into()
 }
 
-/// A combination of `restype` and `comp` that the resource does not have.
+/// A combination of `restype` and `comp` that the resource does not support.
 fn unknown_comp(ask: &Ask<'_>) -> Failure {
     invalid_because("comp", ask.params.get("comp").unwrap_or_default(), "")
 }
@@ -218,12 +218,12 @@ impl Intent {
         }
     }
 
-    /// The queue that the request names.
+    /// The queue of the request.
     pub fn queue(&self) -> Option<&QueueName> {
         self.operation().queue()
     }
 
-    /// Must the body be read before the operation is known?
+    /// Must the body be read to determine the operation?
     pub fn needs_body(&self) -> bool {
         matches!(self, Intent::Document(_))
     }
@@ -241,7 +241,7 @@ impl Intent {
         too_large(self.body_max())
     }
 
-    /// The operation, once the body is there. A body that the operation does not need is ignored.
+    /// The operation, once the body has been read. A body that the operation does not need is ignored.
     pub fn with_body(self, version: ApiVersion, body: &[u8]) -> Result<Operation, Failure> {
         if body.len() > self.body_max() {
             return Err(self.body_too_large());
@@ -259,7 +259,7 @@ fn complete(mut operation: Operation, version: ApiVersion, body: &[u8]) -> Resul
         Operation::GetUserDelegationKey(period) => *period = delegation::decode(body)?,
         Operation::SetAcl(_, policies) => *policies = acl::decode(body, Service::Queue)?,
         Operation::PutMessage { text, .. } => *text = message::decode(body, version)?,
-        // Without a body the text stays.
+        // Without a body, the text is not changed.
         Operation::UpdateMessage { text, .. } if !body.is_empty() => {
             *text = Some(message::decode(body, version)?)
         }

@@ -1,4 +1,4 @@
-//! From the outcome of an operation to its response, in the form of the request's version.
+//! Encodes the outcome of an operation as a response, in the format of the request's version.
 //!
 //! Every response to GET forbids caching. XML documents start with a byte order mark.
 
@@ -14,14 +14,14 @@ use crate::http::response::{Context, Response};
 use crate::xml::write::{DECLARATION, empty, leaf, nest, nest_with};
 use crate::xml::{self, delegation};
 
-/// The header that says how many messages were moved. It is our own, like the operation.
+/// The header with the number of moved messages. It is specific to Lazuli, like the operation.
 pub const MOVED_COUNT: &str = "x-lazuli-moved-count";
-/// Bytes of a message in a response, beside its text: tags, id, times, receipt.
+/// Bytes of a message in a response, in addition to its text: tags, id, times, receipt.
 const MESSAGE_MARKUP_BYTES: usize = 448;
-/// Bytes of a queue in a listing, beside its metadata.
+/// Bytes of a queue in a listing, in addition to its metadata.
 const QUEUE_MARKUP_BYTES: usize = 96;
 
-/// The response to an operation that succeeded.
+/// The response to a successful operation.
 pub fn outcome(context: &Context, wanted: &ResponseFormat, outcome: &Outcome) -> Response {
     match outcome {
         Outcome::Queues { queues, next } => uncached(listing(context, wanted, queues, next.as_deref())),
@@ -106,7 +106,7 @@ fn push_metadata(out: &mut Vec<u8>, metadata: &Metadata) {
     });
 }
 
-/// Before 2016-05-31 the client learns nothing about the new message.
+/// Before 2016-05-31 the response does not describe the new message.
 fn put(context: &Context, message: &Enqueued) -> Response {
     if context.version < ApiVersion::V2016_05_31 {
         return Response::new(201);
@@ -182,7 +182,7 @@ fn nest_or_empty<T>(out: &mut Vec<u8>, name: &str, items: &[T], write: impl Fn(&
     nest(out, name, |out| items.iter().for_each(|item| write(out, item)));
 }
 
-/// A document with room for its content.
+/// A document with enough capacity for its content.
 fn document(bytes: usize, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::with_capacity(DECLARATION.len() + 128 + bytes);
     out.extend_from_slice(DECLARATION);

@@ -1,4 +1,4 @@
-//! Responses byte for byte, in the forms of each version.
+//! Responses byte by byte, in the formats of each version.
 
 use std::sync::Arc;
 

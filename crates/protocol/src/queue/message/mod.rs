@@ -1,7 +1,7 @@
 //! The body of Put Message and Update Message: `<QueueMessage><MessageText>…</MessageText></QueueMessage>`.
 //!
-//! The text is kept exactly as the XML says: white space counts, and nothing is decoded. White space between the elements
-//! does not count. Markup inside of the text is rejected, as are characters that XML does not have.
+//! The text is kept exactly as the XML says: white space counts, and nothing is decoded. White space between
+//! the elements is ignored. Markup inside the text is rejected, as are characters that XML does not allow.
 
 use lazuli_model::queue::limits::{MESSAGE_BYTES_MAX, MESSAGE_BYTES_MAX_2009};
 use lazuli_model::{ErrorCode, Failure};
@@ -13,7 +13,7 @@ use crate::xml::read::{self, TextError};
 use crate::xml::text::is_xml_char;
 use crate::xml::{Position, invalid, invalid_at};
 
-/// More attributes than any element has. Repetitions are found by comparing each with each.
+/// Maximum attributes, more than any element has. Duplicates are found by comparing all pairs.
 const ATTRIBUTES_MAX: usize = 16;
 
 /// The text of the message in a body.
@@ -59,7 +59,7 @@ fn syntax(document: &str, at: usize) -> Failure {
     invalid_at(Position::default().after(before), "Error parsing Xml content")
 }
 
-/// How far the document is read.
+/// The position in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Before the root.
@@ -80,7 +80,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// Takes an event; `None` if the document is wrong there.
+    /// Processes an event; `None` if the document is invalid there.
     fn take(&mut self, event: &Event<'_>) -> Option<()> {
         match event {
             Event::Start(start) => self.open(start),

@@ -76,7 +76,7 @@ fn documents_that_are_no_message() {
     assert!(decode(b"<QueueMessage><MessageText>\xff</MessageText></QueueMessage>", NEW).is_err());
 }
 
-/// The error says where the document is wrong.
+/// The error contains the position at which the document is invalid.
 #[test]
 fn places_of_errors() {
     let failure = decode("<QueueMessage>\n<MessageText>a<b/></MessageText></QueueMessage>".as_bytes(), NEW);
@@ -109,7 +109,7 @@ fn sizes_of_2009() {
 }
 
 proptest! {
-    /// Every text that XML can hold comes back as it was sent.
+    /// Every text that XML can represent survives a round trip.
     #[test]
     fn texts_survive(text in "[\\PC\r\n\t<>&]{0,40}") {
         let mut out = Vec::new();

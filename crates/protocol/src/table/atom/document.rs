@@ -1,4 +1,5 @@
-//! The XML of an entry, as far as a request has it: `entry/content/m:properties/d:*`. The rest is checked and skipped.
+//! The relevant XML of an entry in a request: `entry/content/m:properties/d:*`. The rest is checked and
+//! skipped.
 
 use lazuli_model::error::Origin;
 use lazuli_model::{ErrorCode, Failure};
@@ -11,13 +12,13 @@ use super::{ATOM, DATA, METADATA};
 use crate::table::draft::MEMBERS_MAX;
 use crate::xml::read::{self, TextError};
 
-/// Deeper than any valid entry: a property is the fourth level.
+/// Maximum depth, more than any valid entry has: a property is the fourth level.
 const DEPTH_MAX: usize = 32;
-/// More elements than any valid entry has, including those of its properties.
+/// Maximum elements, more than any valid entry has, including those of its properties.
 const ELEMENTS_MAX: usize = MEMBERS_MAX + 256;
-/// More attributes than any valid element has. Duplicates are found by comparing all pairs.
+/// Maximum attributes, more than any valid element has. Duplicates are found by comparing all pairs.
 const ATTRIBUTES_MAX: usize = 64;
-/// More namespaces than any valid entry declares. A prefix is looked up among all of them.
+/// Maximum namespaces, more than any valid entry declares. A prefix is looked up among all of them.
 const NAMESPACES_MAX: usize = 64;
 
 /// A property as it was sent.
@@ -227,7 +228,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The attributes of an element that matter.
+/// The relevant attributes of an element.
 #[derive(Default)]
 struct Attributes {
     /// `type` without a prefix: the media type of the content.
@@ -247,7 +248,7 @@ impl Attributes {
     }
 }
 
-/// Is this the namespace? Spaces in it are ignored: an early description of the service was typeset with some.
+/// Is this the namespace? Spaces in it are ignored, since an early documentation was typeset with spaces.
 fn is_bound(result: &ResolveResult<'_>, wanted: &str) -> bool {
     match result {
         ResolveResult::Bound(namespace) => {

@@ -3,13 +3,13 @@
 use crate::ApiVersion;
 use crate::xml::text::{push_attribute, push_text};
 
-/// How a document is laid out.
+/// The layout of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// All on one line: from 2012-02-12 on. Recordings show it for 2014-02-14 only, but clients of 2012-02-12 treat line
-    /// breaks between properties as properties.
+    /// All on one line: from 2012-02-12 on. Recordings exist only for 2014-02-14, but clients of 2012-02-12
+    /// treat line breaks between properties as properties.
     Line,
-    /// Indented by two spaces, lines ending in CRLF: before.
+    /// Indented by two spaces, with lines ending in CRLF: before 2012-02-12.
     Indented,
 }
 

@@ -1,7 +1,7 @@
 //! From the body of a batch to the operation that it asks for, or to the reason why it is rejected.
 //!
-//! Operations are checked in order, each first by itself and then against those before it. The first one that fails
-//! is reported with its index.
+//! Operations are checked in order, each first on its own and then against the previous ones. The first one
+//! that fails is reported with its index.
 
 use std::collections::HashSet;
 
@@ -46,8 +46,9 @@ impl From<Malformed> for Failure {
     }
 }
 
-/// TX-06, TX-07: one change set, or one query. The documentation says that the first of several change sets is run
-/// and the others are rejected. Here none is run, so that no client mistakes half of its request for all of it.
+/// TX-06, TX-07: one change set, or one query. According to the documentation, the first of several change sets
+/// is executed and the others are rejected. Here none is executed, so that no client believes that its whole
+/// request was executed.
 fn only_part<'a>(mut parts: Parts<'a>) -> Result<Part<'a>, Failure> {
     let part = parts.next().ok_or(Malformed)??;
     match parts.next() {
@@ -60,7 +61,7 @@ fn is_http(content_type: &str) -> bool {
     content_type.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/http"))
 }
 
-/// An operation outside of a change set can only be a query (TX-08).
+/// An operation outside a change set can only be a query (TX-08).
 fn lone(outer: &Outer<'_>, wanted: ResponseFormat, part: &Part<'_>) -> Batch {
     let Inner { part, content } = outer.query(part);
     let plan = match content {
@@ -109,7 +110,7 @@ fn too_many() -> Failure {
     )
 }
 
-/// The changes so far, which are valid together.
+/// The changes so far, checked against each other.
 #[derive(Default)]
 struct ChangeSet {
     table: Option<TableName>,

@@ -18,7 +18,7 @@ use crate::table::path::{Resource, parse_path};
 use crate::table::response_format::ResponseFormat;
 use crate::{ApiVersion, Head};
 
-/// Longest `Content-ID` that is repeated.
+/// Maximum length of a `Content-ID` that is echoed.
 const CONTENT_ID_BYTES_MAX: usize = 256;
 
 /// Settings that all operations of a batch share.
@@ -30,10 +30,10 @@ pub struct Outer<'a> {
     version: ApiVersion,
 }
 
-/// The head of an operation and what it means. Inserts into one table have the same head, and parsing it takes as long as
-/// parsing a small entity.
+/// The head of an operation and its decoded form, which is reused: inserts into one table have the same head,
+/// and parsing it takes as long as parsing a small entity.
 pub struct KnownHead<'p> {
-    /// Up to the first byte of the body.
+    /// The head, up to the first byte of the body.
     bytes: &'p [u8],
     part: PartContext,
     intent: Intent,
@@ -48,7 +48,7 @@ pub struct Inner<T> {
 impl<'a> Outer<'a> {
     /// Takes the shared settings from the outer request.
     pub fn new(head: &Head<'a>, address: &Address<'a>, version: ApiVersion) -> Self {
-        // `multipart/mixed` is the format of the whole and says nothing about the parts.
+        // `multipart/mixed` is the format of the whole body and does not apply to the parts.
         let accept = head.get_filled("accept").filter(|accept| !accept.contains("multipart/"));
         let segment = address.account_segment().map(|segment| segment.into_owned());
         Self { account: address.account, segment, accept, version }
@@ -115,7 +115,7 @@ impl<'a> Outer<'a> {
         let head = Head { method, target, fields: &fields };
         let (path, query) = self.split_target(target);
         let resource = parse_path(self.account, path);
-        // The resource only matters for operations that are not on entities.
+        // The resource matters only for operations that are not on entities.
         let (wanted, rejection) = decode::response_format(
             &head,
             query,
@@ -134,8 +134,8 @@ impl<'a> Outer<'a> {
         Inner { part, content }
     }
 
-    /// Adds defaults that a part may omit. The sample of 2009 merges and deletes without a condition; at that time an
-    /// update without one had no other meaning.
+    /// Adds defaults that a part may omit. The sample of 2009 merges and deletes without a condition; in that
+    /// version, an update without a condition had no other meaning.
     fn complete<'p>(&self, fields: &mut Vec<Field<'p>>)
     where
         'a: 'p,
@@ -155,7 +155,7 @@ impl<'a> Outer<'a> {
         (self.without_account(path), Query(query))
     }
 
-    /// In path style the account may be the first segment, or left out. A table may have the same name as the
+    /// In path style, the account may be the first segment, or omitted. A table may have the same name as the
     /// account, so the first segment counts as the account only if another one follows.
     fn without_account<'t>(&self, path: &'t str) -> &'t str {
         let stripped = self
@@ -187,7 +187,7 @@ fn has(fields: &[Field<'_>], name: &str) -> bool {
     fields.iter().any(|field| field.name.eq_ignore_ascii_case(name) && !field.value.is_empty())
 }
 
-/// Reduces `https://host:443/T(…)` to `/T(…)`; a path stays as it is.
+/// Reduces `https://host:443/T(…)` to `/T(…)`; a path stays unchanged.
 fn without_authority(target: &str) -> &str {
     match target.split_once("://") {
         Some((scheme, rest)) if scheme.bytes().all(|b| b.is_ascii_alphabetic()) => {
@@ -204,13 +204,13 @@ fn content_id(head: &Head<'_>) -> Option<String> {
     fits.then(|| id.to_owned())
 }
 
-/// Do all matches have the same two keys?
+/// Do all matches have the same PartitionKey and RowKey?
 fn names_one_entity(query: &EntityQuery) -> bool {
     let filter = query.filter.as_ref();
     filter.is_some_and(|filter| fixes(filter, entity::PARTITION_KEY) && fixes(filter, entity::ROW_KEY))
 }
 
-/// Does the filter match only if the property equals one string? Parsing has bounded its depth.
+/// Does the filter require that the property equals one string? The parser has bounded the depth.
 fn fixes(filter: &Expr, property: &str) -> bool {
     match filter {
         Expr::And(all) => all.iter().any(|each| fixes(each, property)),

@@ -25,7 +25,7 @@ pub struct Batch {
     pub wanted: ResponseFormat,
     /// The response format of each operation, up to the rejected one.
     pub parts: Vec<PartContext>,
-    /// Is it a lone query, whose response is outside of a change set?
+    /// Is it a single query, whose response is outside a change set?
     pub is_query: bool,
 }
 
@@ -39,7 +39,7 @@ impl Batch {
 /// The operations of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BatchPlan {
-    /// A batch of writes, or a query that names one entity.
+    /// A batch of writes, or a query for one entity.
     Run(Operation),
     /// A change set without operations: nothing to do, which succeeds.
     Nothing,
@@ -54,8 +54,8 @@ pub struct PartContext {
     pub wanted: ResponseFormat,
     /// The table as its URL spells it, if it names one.
     pub table: Option<TableName>,
-    /// `Content-ID` among the headers of the operation itself, which the response repeats. One among the headers of
-    /// the surrounding MIME part is ignored.
+    /// `Content-ID` among the headers of the operation itself, which the response repeats. A `Content-ID` in
+    /// the headers of the surrounding MIME part is ignored.
     pub content_id: Option<String>,
 }
 

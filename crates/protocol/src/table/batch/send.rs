@@ -12,11 +12,11 @@ pub struct OutgoingOperation {
     pub url: String,
     /// Header fields of the operation.
     pub fields: Vec<(&'static str, String)>,
-    /// The body; empty for none.
+    /// The body; empty if there is none.
     pub body: Vec<u8>,
 }
 
-/// A body, with the `Content-Type` that goes with it.
+/// A body, with its `Content-Type`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartBody {
     /// `Content-Type` of the request.
@@ -27,7 +27,7 @@ pub struct PartBody {
 
 /// Writes a change set. The id becomes part of the boundaries, which must not occur in any value; use a random id.
 ///
-/// The boundaries are named as every SDK names them, since Azurite looks for these names.
+/// The boundaries have the same names as in all SDKs, since Azurite looks for these names.
 pub fn change_set(operations: &[OutgoingOperation], id: &str) -> PartBody {
     let (outer, inner) = (format!("batch_{id}"), format!("changeset_{id}"));
     let estimate: usize = operations.iter().map(|operation| operation.body.len() + 512).sum();
@@ -41,7 +41,7 @@ pub fn change_set(operations: &[OutgoingOperation], id: &str) -> PartBody {
     PartBody { content_type: format!("multipart/mixed; boundary={outer}"), bytes: out }
 }
 
-/// Writes a batch of one query, which is outside of a change set (TX-08, TX-21).
+/// Writes a batch of one query, outside a change set (TX-08, TX-21).
 pub fn query(operation: &OutgoingOperation, id: &str) -> PartBody {
     let outer = format!("batch_{id}");
     let mut out = Vec::with_capacity(operation.url.len() + 512);

@@ -149,8 +149,8 @@ fn successes(context: &Context, batch: &Batch, outcome: &Outcome, body: &mut Bod
     Ok(())
 }
 
-/// The failure with the index of its operation, if it belongs to one. A missing table is found before any operation
-/// and reported for the first one; the failure of a lone query is reported for operation 0.
+/// The failure with the index of its operation, if it belongs to one. A missing table is found before any
+/// operation and reported for the first one; the failure of a single query is reported for operation 0.
 fn located<'f>(batch: &Batch, failure: &'f Failure) -> Option<Cow<'f, Failure>> {
     let of_the_first = matches!(failure.code, ErrorCode::TableNotFound | ErrorCode::TableBeingDeleted);
     match failure.index {
@@ -160,8 +160,8 @@ fn located<'f>(batch: &Batch, failure: &'f Failure) -> Option<Cow<'f, Failure>> 
     }
 }
 
-/// The only part of a failed batch. Azure repeats the Content-ID of the last operation; that of the failed one is
-/// more useful.
+/// The only part of a failed batch. Azure repeats the Content-ID of the last operation; here it is that of the
+/// failed one, which is more useful.
 fn failed(context: &Context, batch: &Batch, failure: &Failure, body: &mut Body) {
     let index = failure.index.unwrap_or_default();
     let unknown = || PartContext { wanted: batch.wanted.clone(), table: None, content_id: None };

@@ -15,10 +15,10 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use crate::table::draft::{DraftValue, EntityDraft, MEMBERS_MAX};
 
 const ANNOTATION: &str = "@odata.type";
-/// Members that most entities do not exceed.
+/// Number of members that most entities do not exceed.
 const MEMBERS_USUAL: usize = 16;
 
-/// The JSON values that a property can have.
+/// The JSON values of properties.
 #[derive(Clone, Debug, PartialEq)]
 enum Raw<'a> {
     Null,
@@ -116,7 +116,7 @@ fn convert(raw: Raw<'_>, kind: Option<EdmType>) -> Result<Option<DraftValue<'_>>
         }),
         (None | Some(EdmType::Double), Raw::Number(value)) => Some(Value::Double(value)),
         (Some(EdmType::Double), Raw::Integer(value)) => Some(Value::Double(value as f64)),
-        // `-0`, which comes as a floating point number.
+        // `-0`, which is parsed as a floating-point number.
         (Some(EdmType::Int32), Raw::Number(0.0)) => Some(Value::Int32(0)),
         (Some(EdmType::Int64), Raw::Number(0.0)) => Some(Value::Int64(0)),
         (Some(EdmType::Int32), Raw::Integer(value)) => i32::try_from(value).ok().map(Value::Int32),
@@ -162,7 +162,7 @@ fn double(text: &str) -> Option<f64> {
     }
 }
 
-/// The members of the one object that the body must be, in order.
+/// The members of the single object in the body, in order.
 fn members(body: &[u8]) -> Result<Vec<Member<'_>>, Failure> {
     // Some clients start with a byte order mark.
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);

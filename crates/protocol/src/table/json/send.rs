@@ -1,6 +1,7 @@
 //! JSON bodies of requests, as a client sends them.
 //!
-//! Every value whose type is not evident is annotated, including doubles: several JSON libraries turn `5.0` into `5`.
+//! Every value whose type is not evident is annotated, including doubles, since several JSON libraries convert
+//! `5.0` to `5`.
 
 use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY};
 use lazuli_model::{EdmType, ValueRef};

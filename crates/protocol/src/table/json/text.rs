@@ -1,8 +1,9 @@
-//! JSON strings, written straight into the output.
+//! JSON strings, written directly into the output.
 //!
-//! Ours rather than a library's: it is the innermost loop of every page that is sent.
+//! No library is used: this is the innermost loop for every page that is sent.
 
-/// Number of bytes that are examined and copied at once: a string with an escape is copied byte by byte only near it.
+/// Number of bytes that are examined and copied at once: a string with an escape is copied byte by byte only
+/// near the escape.
 const CHUNK_BYTES: usize = 128;
 
 /// Appends the UTF-8 of a string as a JSON string with its quotes.
@@ -12,7 +13,7 @@ pub fn push_string(out: &mut Vec<u8>, text: impl AsRef<[u8]>) {
     out.push(b'"');
 }
 
-/// Appends the UTF-8 of a string with what JSON needs escaped.
+/// Appends the UTF-8 of a string, escaped for JSON.
 pub fn push_escaped(out: &mut Vec<u8>, text: impl AsRef<[u8]>) {
     for chunk in text.as_ref().chunks(CHUNK_BYTES) {
         if is_plain(chunk) {
@@ -23,8 +24,8 @@ pub fn push_escaped(out: &mut Vec<u8>, text: impl AsRef<[u8]>) {
     }
 }
 
-/// Does nothing need an escape? Most strings are plain. The compiler examines a long chunk many bytes at a time. A short
-/// string is examined as two blocks that may overlap, so that no byte is examined on its own.
+/// Does the string need no escapes? Most strings do not. The compiler examines a long chunk many bytes at a
+/// time. A short string is examined as two blocks that may overlap, so that no byte is examined on its own.
 fn is_plain(bytes: &[u8]) -> bool {
     if bytes.len() >= 16 {
         return !bytes.iter().fold(false, |any, &byte| any | needs_escape(byte));

@@ -1,4 +1,4 @@
-//! Tokens: vectors, every parameter tampered with, times, addresses, protocols, versions, policies.
+//! Tokens: reference vectors, changes of every parameter, times, addresses, protocols, versions, policies.
 
 mod random;
 
@@ -113,7 +113,7 @@ fn tampering() {
                 swapped,
                 current.to_uppercase(),
             ];
-            // Names of tables have no case.
+            // Table names are not case-sensitive.
             for changed in changes
                 .iter()
                 .filter(|text| *text != current && (*name != "tn" || text.to_lowercase() != current))
@@ -139,7 +139,8 @@ fn tampering() {
     assert!(cases > 450, "{cases}");
 }
 
-/// Which parameters a form signs. The others can be added, and mean nothing to it, or less than it allowed before.
+/// The parameters that each form signs. The others can be added: they have no effect, or restrict what the
+/// token allowed.
 fn is_signed(token: &Token, name: &str) -> bool {
     let account = token.kind() == Some(Kind::Account);
     match name {
@@ -158,7 +159,7 @@ const ELSEWHERE: [&str; 20] = [
     "srh", "srq", "rscc", "rscd", "rsce", "rscl", "rsct",
 ];
 
-/// Both keys of the account are good, others are not; the account is signed too.
+/// Both keys of the account are valid, others are not; the signature also covers the account.
 #[test]
 fn keys() {
     for query in [ACCOUNT_TOKEN, TABLE_TOKEN] {
@@ -265,7 +266,7 @@ fn protocols() {
     }
 }
 
-/// Which versions know which kind, and how each signs.
+/// The versions that support each kind of token, and how each one signs it.
 #[test]
 fn versions() {
     let rest = "sp=r&se=2030-01-01";

@@ -20,8 +20,8 @@ const SIGNED: [(&str, &str); 7] = [
 ];
 
 proptest! {
-    /// With any strings: a signed token is accepted, also after a round trip through a URL, and rejected if any of
-    /// them is changed.
+    /// With any strings, a signed token is accepted, even after a round trip through a URL, and rejected if any
+    /// string is changed.
     #[test]
     fn signed_tokens_survive_a_url(
         texts in proptest::collection::vec("\\PC{1,12}", Token::NAMES.len()),

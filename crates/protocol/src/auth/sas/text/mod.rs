@@ -1,7 +1,7 @@
 //! The strings to sign of shared access signatures: one per kind of token and era of the service.
 //!
-//! Fields are joined by line feeds. [`Token::parse`] rejects values that contain line ends, so no string can be taken
-//! for that of another token.
+//! Fields are joined by line feeds. [`Token::parse`] rejects values that contain line ends, so no string can be
+//! mistaken for that of another token.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::{Kind, Presented, Token};
 use crate::ApiVersion;
 
 impl Token {
-    /// The strings that may have been signed: usually one, none if the token cannot be for this request.
+    /// The strings that may have been signed: usually one; none if the token cannot apply to this request.
     pub fn texts_to_sign<'a>(&self, request: impl Into<Presented<'a>>) -> Vec<String> {
         let request = request.into();
         let version = self.version().unwrap_or(ApiVersion::NONE);

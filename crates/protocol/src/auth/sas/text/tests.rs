@@ -1,4 +1,4 @@
-//! Signed texts of Blob and Queue tokens in every era, and tokens signed with user delegation keys.
+//! Strings to sign of Blob and Queue tokens in every era, and tokens signed with user delegation keys.
 
 use std::net::IpAddr;
 
@@ -47,7 +47,7 @@ fn check_text(query: &str, path: &str, expected: &[&str]) {
     assert_eq!(texts, [expected.join("\n")], "{query}");
 }
 
-/// VR-01: the text of each era.
+/// VR-01: the string to sign of each era.
 #[test]
 fn queue_texts() {
     let rest = "sp=r&st=2020-01-01&se=2020-01-02&si=p&sip=1.2.3.4&spr=https";
@@ -68,7 +68,7 @@ fn queue_texts() {
     );
 }
 
-/// VR-01: the text of each era, for blobs.
+/// VR-01: the string to sign of each era, for blobs.
 #[test]
 fn blob_texts() {
     let rest = "sr=b&sp=r&st=S&se=E&si=p&sip=I&spr=P&ses=X&rscc=1&rscd=2&rsce=3&rscl=4&rsct=5";
@@ -92,7 +92,7 @@ fn blob_texts() {
     }
 }
 
-/// The resource that each kind signs, for a request of a blob.
+/// The resource that each kind of token signs, for a request of a blob.
 #[test]
 fn resources_of_blob_tokens() {
     for (sr, path, snapshot, expected) in [
@@ -127,7 +127,7 @@ fn resources_of_blob_tokens() {
     }
 }
 
-/// Every era of user delegation: newer ones insert fields.
+/// User delegation in every era: newer ones insert fields.
 #[test]
 fn delegated_texts() {
     let key = "skoid=O&sktid=T&skt=A&ske=Z&sks=b&skv=V";
@@ -253,7 +253,7 @@ fn lifetime_of_delegation_keys() {
     }
 }
 
-/// A key is issued for at most 7 days from now, and never for a period that is over or empty.
+/// A key is issued for at most 7 days from now, and never for a past or empty period.
 #[test]
 fn periods_of_issued_delegation_keys() {
     let start_of = |start: Option<&str>, expiry: &str| {
@@ -312,8 +312,8 @@ fn a_delegation_secret_is_no_signature() {
     assert_ne!(secret, delegation().secret(ACCOUNT, &key(), Permissions::of("k")));
 }
 
-/// The rights of the user whose key signs a token are known from the signature, with either key of the account; rights
-/// that no roles grant are not found.
+/// The rights of the user whose key signs a token are determined from the signature, with either key of the
+/// account; rights that no roles grant are not found.
 #[test]
 fn rights_of_a_delegation_key() {
     let blob = || Presented::resource(ACCOUNT, "c/x");
@@ -387,7 +387,7 @@ fn queue_policies() {
     assert_eq!(detail("sv=2019-02-02&sp=rd&se=2026-06-01"), "", "queues have no permission to delete");
 }
 
-/// The version of a request with a queue token: the header decides, then the token.
+/// The version of a request with a queue token: that of the header, or else that of the token.
 #[test]
 fn versions_of_requests() {
     let of = |query: &str, header: &str| {

@@ -1,8 +1,8 @@
 //! The string to sign of a Blob or Queue request, in both forms and with the variants that clients use.
 //!
-//! The documented string ([`Variant::documented`]) is tried first. Clients disagree in four details; a variant is
-//! tried only if it makes a difference for the request, so a wrong signature costs at most [`VARIANTS_MAX`] further
-//! hashes per key.
+//! The documented string ([`Variant::documented`]) is tried first. Clients disagree in four details; a variant
+//! is tried only if it changes the string for the request, so a wrong signature costs at most [`VARIANTS_MAX`]
+//! further hashes per key.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -16,12 +16,13 @@ use crate::http::percent;
 use crate::http::query::Query;
 use crate::{ApiVersion, Head};
 
-/// Maximum variants of the string to sign that one request is checked against, besides the documented one.
+/// Maximum variants of the string to sign that one request is checked against, in addition to the documented
+/// one.
 pub(super) const VARIANTS_MAX: usize = 48;
 /// Length that the string to sign of most requests does not exceed.
 const TEXT_BYTES_USUAL: usize = 512;
 
-/// Headers on lines of their own, in this order, between the verb and the canonicalised headers.
+/// Headers with a line of their own, in this order, between the verb and the canonicalised headers.
 const LINES: [&str; 11] = [
     "content-encoding",
     "content-language",
@@ -35,9 +36,9 @@ const LINES: [&str; 11] = [
     "if-unmodified-since",
     "range",
 ];
-/// Those that [`Form::Lite`] has: `content-md5`, `content-type` and `date`.
+/// The lines that [`Form::Lite`] has: `content-md5`, `content-type` and `date`.
 const LITE_LINES: Range<usize> = 3..6;
-/// What the names of the canonicalised headers start with.
+/// The prefix of the names of the canonicalised headers.
 const OWN_PREFIX: &str = "x-ms-";
 
 /// Which parts are signed.
@@ -61,11 +62,11 @@ impl Form {
 pub(super) struct Variant<'p> {
     /// The path, in one of its spellings.
     path: &'p str,
-    /// Whether a plus sign in the query stands for a space.
+    /// Does a plus sign in the query stand for a space?
     plus_is_space: bool,
-    /// Whether runs of white space in header values become one space.
+    /// Does a run of white space in header values become one space?
     folds: bool,
-    /// Whether headers are sorted as Azure sorts them: hyphens ignored, underscores before digits.
+    /// Are headers sorted as Azure sorts them: hyphens ignored, underscores before digits?
     word_order: bool,
 }
 
@@ -82,7 +83,7 @@ pub(super) struct Request<'a, 'h> {
     account: &'a str,
     query: Query<'a>,
     version: ApiVersion,
-    /// The values of [`LINES`]; empty for one that is absent.
+    /// The values of [`LINES`]; empty for absent headers.
     lines: [&'h str; LINES.len()],
     /// The `x-ms-` headers, sorted by their names in ordinal order.
     headers: Vec<(&'h str, &'h str)>,
@@ -165,7 +166,7 @@ impl<'a, 'h> Request<'a, 'h> {
         }
     }
 
-    /// Up to 2015-12-11 a header without a value is left out.
+    /// Up to 2015-12-11, a header without a value is omitted.
     fn push_sorted(&self, out: &mut String, headers: &[(&str, &str)], folds: bool) {
         for (name, value) in headers {
             if value.is_empty() && self.version < ApiVersion::V2016_05_31 {
@@ -229,7 +230,7 @@ impl<'a, 'h> Request<'a, 'h> {
         };
         let folds = self.headers.iter().any(|(_, value)| has_runs(value));
         let order = !self.headers.is_sorted_by(|(one, _), (other, _)| words(one, other).is_le());
-        // A request without a version may be of the time before 2009-09-19.
+        // A request without a version may follow the rules from before 2009-09-19.
         let may_be_old = form == Form::Full && self.head.get_filled("x-ms-version").is_none();
         let mut found = Vec::new();
         for form in std::iter::once(form).chain(may_be_old.then_some(Form::Lite)) {
@@ -253,7 +254,7 @@ fn lower(text: Cow<'_, str>) -> Cow<'_, str> {
     if text.bytes().any(|b| b.is_ascii_uppercase()) { Cow::Owned(text.to_ascii_lowercase()) } else { text }
 }
 
-/// Order of header names by the values of their bytes, in lower case.
+/// Orders header names by their bytes, in lower case.
 fn ordinal(one: &str, other: &str) -> Ordering {
     // All of them start with the same prefix.
     fn rest(name: &str) -> impl Iterator<Item = u8> {
@@ -262,21 +263,21 @@ fn ordinal(one: &str, other: &str) -> Ordering {
     rest(one).cmp(rest(other))
 }
 
-/// Order of header names in which hyphens and apostrophes count only between names that are equal without them, and
-/// other symbols come before digits, the plus sign as the last of them.
+/// Orders header names so that hyphens and apostrophes count only if the names are otherwise equal, and other
+/// symbols come before digits; the plus sign is the last symbol.
 fn words(one: &str, other: &str) -> Ordering {
     let counts = |b: &u8| !matches!(b, b'-' | b'\'');
     let weigh = |b: u8| (b.is_ascii_alphanumeric(), b == b'+', b.to_ascii_lowercase());
     let one_weights = one.bytes().filter(counts).map(weigh);
     let other_weights = other.bytes().filter(counts).map(weigh);
     one_weights.cmp(other_weights).then_with(|| {
-        // Of two names that are equal without hyphens, the one with the first hyphen comes last.
+        // If two names differ only in hyphens, the one with the earlier hyphen comes last.
         let skipped = |name: &str| name.bytes().map(|b| !counts(&b)).collect::<Vec<bool>>();
         skipped(one).cmp(&skipped(other))
     })
 }
 
-/// Whether folding would change the value.
+/// Would folding change the value?
 fn has_runs(value: &str) -> bool {
     let mut last = 0;
     value.bytes().any(|byte| {
@@ -285,7 +286,7 @@ fn has_runs(value: &str) -> bool {
     })
 }
 
-/// Appends the value with each run of white space outside quotes as one space.
+/// Appends the value, replacing each run of white space outside quotes by one space.
 fn push_folded(out: &mut String, value: &str) {
     let (mut quoted, mut in_run) = (false, false);
     for c in value.chars() {

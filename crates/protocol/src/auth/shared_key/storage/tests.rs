@@ -43,7 +43,7 @@ impl<'a> Sent<'a> {
         authorize(Service::Queue, scheme, DEVELOPMENT_ACCOUNT, &key(), &self.head()).unwrap()
     }
 
-    /// Sends it with this `Authorization` header.
+    /// Sends the request with this `Authorization` header.
     fn verdict(&self, authorization: &str) -> Result<(), Failure> {
         let mut fields = self.fields.clone();
         fields.push(Field { name: "Authorization", value: authorization });
@@ -59,7 +59,7 @@ fn key() -> AccountKey {
     AccountKey::from_base64(DEVELOPMENT_KEY).unwrap()
 }
 
-/// A header that signs this text.
+/// An `Authorization` header with the signature of this string.
 fn signing(scheme: Scheme, text: &str) -> String {
     let signature = crate::auth::signature_text(&key().sign(text));
     format!("{} {DEVELOPMENT_ACCOUNT}:{signature}", scheme.name())
@@ -104,7 +104,7 @@ fn check_text(sent: &Sent<'_>, scheme: Scheme, expected: &str) {
     assert_eq!(sent.verdict(&signing(scheme, &text)), Ok(()), "{text}");
 }
 
-/// AU-03: every signed part is in the text, each on its line.
+/// AU-03: every signed part is in the string to sign, each on its line.
 #[test]
 fn all_parts() {
     let more = [
@@ -167,7 +167,8 @@ fn rules_of_versions() {
     }
 }
 
-/// VR-06, VR-03: before 2009-09-19 Shared Key signs the short text. A request without a version may do so, too.
+/// VR-06, VR-03: before 2009-09-19 Shared Key signs the short string. A request without a version may do so,
+/// too.
 #[test]
 fn the_oldest_versions() {
     let target = "/devstoreaccount1/q?comp=metadata&timeout=5";
@@ -202,7 +203,7 @@ fn the_date_header_alone() {
     );
 }
 
-/// Texts that differ from the documented one, and that clients sign nevertheless.
+/// Strings that differ from the documented one, but that clients sign.
 #[test]
 fn variants_of_clients() {
     let meta = [("x-ms-meta-a1", "x  y"), ("x-ms-meta-a_b", "\"x  y\"")];
@@ -240,7 +241,7 @@ fn the_secondary() {
     }
 }
 
-/// The host names the account: the path does not repeat it.
+/// The host specifies the account: the path does not repeat it.
 #[test]
 fn host_style() {
     let mut sent = Sent::new("GET", "/q?comp=metadata", "2021-12-02", &[]);
@@ -266,7 +267,7 @@ fn a_signed_header_occurs_once() {
     }
 }
 
-/// AU-06: the error says which text the server signed, or what is wrong with the date.
+/// AU-06: the error contains the string that the server signed, or says what is wrong with the date.
 #[test]
 fn the_error_explains_itself() {
     let sent = Sent::new("GET", "/devstoreaccount1/q", "2021-12-02", &[]);
@@ -292,7 +293,7 @@ fn the_error_explains_itself() {
     assert_eq!(failure.details[0].1, "Request date header not specified");
 }
 
-/// A request can make every variant apply at once: the work stays bounded.
+/// Even if every variant applies to a request, the work is bounded.
 #[test]
 fn variants_are_bounded() {
     let meta = [("x-ms-meta-a1", "x  y"), ("x-ms-meta-a_b", "1")];
@@ -307,7 +308,8 @@ fn variants_are_bounded() {
     assert_eq!(unique.len(), variants.len());
 }
 
-/// The order that the Python client found out by asking Azure: hyphens count last, the plus sign is the last symbol.
+/// The order that the authors of the Python client determined by experiments with Azure: hyphens count last,
+/// the plus sign is the last symbol.
 #[test]
 fn headers_in_the_order_of_words() {
     let sorted = [
@@ -321,7 +323,7 @@ fn headers_in_the_order_of_words() {
     }
 }
 
-/// The head's parser trims values, but this must not depend on it.
+/// The parser of the head trims values, but the result must not depend on that.
 #[test]
 fn a_run_at_either_end_becomes_one_space() {
     for (value, expected) in

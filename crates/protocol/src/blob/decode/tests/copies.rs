@@ -1,4 +1,4 @@
-//! Sources of copies, customer-provided keys, and what must not reach a log.
+//! Sources of copies, customer-provided keys, and the values that must not reach a log.
 
 use lazuli_model::blob::copy::SourceBlob;
 use lazuli_model::blob::operation::CopyBlob;
@@ -39,7 +39,7 @@ fn sources() {
     }
 }
 
-/// A path without host was taken for a blob of this server in every version.
+/// A path without host was treated as a blob of this server in every version.
 #[test]
 fn a_path_is_a_source_before_2012_only() {
     let source_at = |version| {

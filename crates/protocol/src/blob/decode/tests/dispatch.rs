@@ -1,4 +1,4 @@
-//! Which operation a request asks for: one row for each.
+//! The operation that each kind of request asks for, one row each.
 
 use lazuli_model::delegation::KeyPeriod;
 
@@ -49,7 +49,7 @@ fn stats_come_from_the_secondary() {
     assert_eq!(intent, Intent::Ready(Operation::GetStats));
 }
 
-/// BL-05: the nine operations of the article, and the others.
+/// BL-05: the nine operations in the documentation, and the others.
 #[test]
 fn operations_of_containers() {
     use OperationKind as Kind;
@@ -84,7 +84,7 @@ fn operations_of_containers() {
     rejects("GET /abc/", &[], ErrorCode::InvalidUri);
 }
 
-/// BL-06, LS-08: the sixteen operations of the article, and the others.
+/// BL-06, LS-08: the sixteen operations in the documentation, and the others.
 #[test]
 fn operations_of_blobs() {
     use OperationKind as Kind;
@@ -152,7 +152,7 @@ fn operations_of_blobs() {
     rejects("PUT /abc/b", &[EMPTY, ("x-ms-blob-type", "Blob")], ErrorCode::InvalidHeaderValue);
 }
 
-/// Clients that look for a hierarchical namespace branch on the code.
+/// Clients that probe for a hierarchical namespace depend on the error code.
 #[test]
 fn a_flat_account_says_so() {
     for line in [
@@ -187,7 +187,7 @@ fn bodies() {
     rejects("PUT /abc/b?comp=appendblock", &[EMPTY], ErrorCode::InvalidHeaderValue);
 }
 
-/// Documents complete operations, and their checksum is compared first.
+/// A document completes an operation, and its checksum is verified first.
 #[test]
 fn documents() {
     let complete = |line: &str, headers: &[(&str, &str)], body: &str| {

@@ -83,7 +83,7 @@ fn ranges() {
     assert_eq!(get(&both), Err(ErrorCode::BothCrc64AndMd5RangeHeaderPresent));
 }
 
-/// Which checksums are compared, stored and returned.
+/// The checksums that are compared, stored and returned.
 #[test]
 fn checksums_of_put_blob() {
     let put = |headers: &[(&str, &str)]| {
@@ -110,7 +110,7 @@ fn checksums_of_put_blob() {
     assert_eq!(put(&[("x-ms-content-crc64", "AAAA")]), Err(ErrorCode::Crc64Mismatch));
 }
 
-/// MD5 only where it is stored, returned or compared: it is by far the dearest.
+/// MD5 only where it is stored, returned or compared: it is by far the most expensive.
 #[test]
 fn checksums_of_put_block() {
     let needed = |version, headers: &[(&str, &str)]| {
@@ -162,7 +162,7 @@ fn settings() {
     assert_eq!(settings.metadata.get("owner"), Some("Ada"));
     assert_eq!(settings.tags.len(), 2);
     assert_eq!(settings.tier, Some(AccessTier::Cool));
-    // The type of the document is not that of the blob.
+    // The media type of the document is not that of the blob.
     let BlobAction::PutBlockList(_, settings) =
         action("PUT /abc/b?comp=blocklist", &[("Content-Type", "application/xml")]).unwrap()
     else {

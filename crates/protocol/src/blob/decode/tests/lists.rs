@@ -107,7 +107,7 @@ fn searches() {
     rejects("GET /?comp=blobs&where=a", &[], ErrorCode::InvalidQueryParameterValue);
 }
 
-/// Overrides only count in a signed URL, and cannot break out of their header.
+/// Overrides have an effect only in a signed URL, and cannot inject other headers.
 #[test]
 fn overrides() {
     let wanted = |query: &str| decode_at(NEW, &format!("GET /abc/b?{query}"), &[]).unwrap().1;

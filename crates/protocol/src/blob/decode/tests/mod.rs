@@ -1,4 +1,4 @@
-//! Requests as text, and the operations they ask for.
+//! Requests in text form, and the operations that they decode to.
 
 mod copies;
 mod dispatch;

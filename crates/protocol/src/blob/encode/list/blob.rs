@@ -15,7 +15,7 @@ use crate::blob::tags;
 use crate::http::percent;
 use crate::xml::write::{empty, leaf, nest};
 
-/// `container` is the URL of the container, for versions whose entries have URLs.
+/// Writes a blob. `container` is the URL of the container, for versions whose entries have URLs.
 pub(super) fn item(
     out: &mut Vec<u8>,
     version: ApiVersion,
@@ -132,7 +132,7 @@ fn content(out: &mut Vec<u8>, version: ApiVersion, found: &BlobProperties) {
     }
 }
 
-/// Seal, scope, deletion, immutability: everything that keeps a blob from being used freely.
+/// The elements about restrictions: seal, scope, deletion, immutability.
 fn protection(out: &mut Vec<u8>, include: &Include, found: &BlobProperties) {
     if found.is_sealed {
         leaf(out, "Sealed", "true");

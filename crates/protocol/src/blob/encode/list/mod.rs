@@ -142,7 +142,7 @@ pub(super) fn found(context: &Context, wanted: &ResponseFormat, page: &FoundPage
     response(body)
 }
 
-/// The parameters that the request had.
+/// The parameters of the request.
 fn echo(out: &mut Vec<u8>, listing: &Listing) {
     for (name, value) in [
         ("Prefix", &listing.prefix),
@@ -157,7 +157,7 @@ fn echo(out: &mut Vec<u8>, listing: &Listing) {
     }
 }
 
-/// Names that XML cannot hold are escaped like a URL from 2021-02-12 on.
+/// Names that XML cannot represent are percent-encoded from 2021-02-12 on.
 fn name(out: &mut Vec<u8>, version: ApiVersion, name: &str) {
     if version < ApiVersion::V2021_02_12 || name.chars().all(is_xml_char) {
         return leaf(out, "Name", name);
@@ -187,7 +187,7 @@ fn filled(out: &mut Vec<u8>, name: &str, is_filled: bool, content: impl FnOnce(&
     if is_filled { nest(out, name, content) } else { empty(out, name) }
 }
 
-/// Before 2013-08-15 every entry had its URL.
+/// Before 2013-08-15, every entry contains its URL.
 fn has_urls(context: &Context) -> bool {
     context.version < ApiVersion::V2013_08_15
 }

@@ -40,7 +40,7 @@ fn wrap(entries: &str) -> String {
 
 const TIME: &str = "Mon, 06 May 2024 07:08:09 GMT";
 
-/// BL-09: the entries by version. The ETag is bare here, unlike in headers.
+/// BL-09: the entries by version. The ETag has no quotes here, unlike in headers.
 #[test]
 fn blobs_by_version() {
     let of = |version| list(version, Listing::default(), vec![item("b", Revision::Current, blob())]);
@@ -63,7 +63,7 @@ fn blobs_by_version() {
     assert_eq!(of(NEW), entry(properties, "<OrMetadata />"));
 }
 
-/// The time of the last access has its place among the headers of the content, from 2020-02-10 on.
+/// The last access time has its position among the content headers, from 2020-02-10 on.
 #[test]
 fn last_access_by_version() {
     let mut found = blob();
@@ -144,7 +144,8 @@ fn metadata_and_tags_come_if_asked_for() {
     assert!(!plain.contains("<Metadata>") && !plain.contains("<Tags>"), "{plain}");
 }
 
-/// As in a recording of the JavaScript SDK's tests: in front of the properties, which are those of the latest version.
+/// As in a recording of the JavaScript SDK's tests: before the properties, which are those of the latest
+/// version.
 #[test]
 fn deleted_blobs_with_versions_are_marked() {
     let of = |has_versions_only| {

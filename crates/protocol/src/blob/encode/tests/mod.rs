@@ -48,7 +48,7 @@ fn check(version: &str, outcome: Outcome, expected: &[&str]) {
     );
 }
 
-/// The body of a response without its declaration.
+/// The body of a response without the XML declaration.
 #[track_caller]
 fn body(response: &Response) -> &str {
     let text = std::str::from_utf8(&response.body).unwrap();
@@ -107,7 +107,7 @@ fn forms_of_errors() {
     assert_eq!(response.get("x-ms-error-code"), None);
 }
 
-/// Recorded since 2020-02-10 for snapshots and versions that can be restored.
+/// Recorded from 2020-02-10 on, for snapshots and versions that can be restored.
 #[test]
 fn a_deleted_snapshot_is_marked() {
     let failure = Failure::from(ErrorCode::BlobNotFound).detail("x-ms-is-soft-deleted", "true");

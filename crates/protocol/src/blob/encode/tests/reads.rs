@@ -27,7 +27,7 @@ fn blob() -> BlobProperties {
 
 const MD5: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
 
-/// BL-01: reads return the ETag. The oldest form has it bare.
+/// BL-01: reads return the ETag, without quotes in the oldest versions.
 #[test]
 fn properties_by_version() {
     let blob = || Outcome::Blob(Box::new(blob()));
@@ -86,7 +86,7 @@ fn properties_by_version() {
     );
 }
 
-/// Get Blob and Get Blob Properties have the time of the last access from 2020-02-10 on.
+/// Get Blob and Get Blob Properties return the last access time from 2020-02-10 on.
 #[test]
 fn last_access_by_version() {
     let mut found = blob();
@@ -106,7 +106,7 @@ fn last_access_by_version() {
     }
 }
 
-/// A part has its own MD5 only if it was asked for; that of the blob has another name.
+/// A part has its own MD5 only if it was requested; the header for that of the blob has another name.
 #[test]
 fn content_and_ranges() {
     let get = |version: &str, extent, digested| {

@@ -1,4 +1,4 @@
-//! Writes: which return an ETag, which checksums, and the headers of leases.
+//! Writes: ETags, checksums, and the headers of leases.
 
 use lazuli_model::Guid;
 use lazuli_model::blob::copy::CopyStatus;
@@ -18,7 +18,7 @@ fn written(digested: Digested) -> Box<Written> {
     Box::new(Written { digested, ..Written::new(stamp()) })
 }
 
-/// BL-06: which operations return an ETag.
+/// BL-06: the operations that return an ETag.
 #[test]
 fn writes_by_version() {
     check("2014-02-14", Outcome::Created(written(MD5)), &["201", LAST_MODIFIED, ETAG, MD5_FIELD]);
@@ -41,7 +41,7 @@ fn writes_by_version() {
     check(NEW, Outcome::Sealed(stamp()), &["200", LAST_MODIFIED, ETAG, "x-ms-blob-sealed: true"]);
 }
 
-/// BL-05: which operations return an ETag.
+/// BL-05: the operations that return an ETag.
 #[test]
 fn containers() {
     check(NEW, Outcome::ContainerCreated(stamp()), &["201", LAST_MODIFIED, ETAG]);
@@ -51,7 +51,7 @@ fn containers() {
     check(NEW, Outcome::PropertiesSet, &["202"]);
 }
 
-/// The checksum of Put Block List is that of the document that was sent.
+/// The checksum of Put Block List is that of the document in the request.
 #[test]
 fn block_lists_return_the_checksum_of_the_document() {
     let wanted = ResponseFormat { document: CRC64, ..ResponseFormat::default() };

@@ -1,7 +1,8 @@
 //! Atom requests: an entity or a table from one entry.
 //!
-//! The input is hostile: a document type is rejected, so that only the five predefined entities and character references
-//! exist; depth, elements and attributes are bounded, so that reading takes linear time. Namespaces count, prefixes do not.
+//! The input is hostile: a document type is rejected, so that only the five predefined entities and character
+//! references exist; depth, elements and attributes are bounded, so that parsing takes linear time. Namespaces
+//! are significant, prefixes are not.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -62,7 +63,7 @@ impl EntityDraft<'_> {
 }
 
 impl RawProperty {
-    /// The given type; without one, a string.
+    /// The specified type; by default, a string.
     fn kind(&self) -> Result<EdmType, Failure> {
         match self.kind.as_deref() {
             None | Some("") => Ok(EdmType::String),

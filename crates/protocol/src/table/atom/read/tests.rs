@@ -1,4 +1,4 @@
-//! Which entries are accepted, and which are rejected.
+//! Accepted and rejected entries.
 
 use lazuli_model::DateTime;
 use proptest::prelude::*;
@@ -85,7 +85,7 @@ fn keys_and_system_properties() {
     rejected(&twice, ErrorCode::DuplicatePropertiesSpecified, "");
 }
 
-/// Found by review: an entity that was read and sent back had such a property twice.
+/// An entity that was read and sent back had such a property twice.
 #[test]
 fn names_that_xml_cannot_hold_are_read_as_they_are_written() {
     let draft = read("<d:_x00AA_>1</d:_x00AA_><d:b_x00B5_ m:null='true' />").unwrap();
@@ -101,7 +101,7 @@ fn nulls_are_left_out() {
     check("<d:P m:null='false'>a</d:P>", Value::String("a".into()));
 }
 
-/// A null is a property that was specified, and each can be specified once.
+/// A null counts as a specified property, and each property can be specified only once.
 #[test]
 fn a_null_beside_a_value_is_a_duplicate() {
     let null = "<d:P m:null='true' />";

@@ -1,6 +1,6 @@
 //! Atom responses, written from stored rows, byte for byte as Azure sent them.
 //!
-//! The two layouts differ in more than line ends: in the order of the elements of entries and feeds, and in that of
+//! The two layouts differ in line ends, in the order of the elements of entries and feeds, and in the order of
 //! the namespaces. The dates of all entries in a response come from the server's clock, not from the entities.
 
 use base64::Engine as _;
@@ -21,7 +21,7 @@ use crate::table::response_format::ResponseFormat;
 use crate::table::url;
 use crate::xml::text::{push_name, push_text};
 
-/// An error in the form of OData operations.
+/// An error in the format of OData operations.
 pub fn error(version: ApiVersion, code: &str, message: &str) -> Vec<u8> {
     let mut out = AtomWriter::new(Layout::of(version), message.len() + 256);
     out.open("error", &[("xmlns", METADATA)]);
@@ -87,7 +87,7 @@ pub fn entities(
     Ok(out.finish())
 }
 
-/// The APP service document: one workspace whose one collection is that of the tables.
+/// The APP service document: one workspace with one collection, the tables.
 pub fn service_document(context: &Context) -> Vec<u8> {
     const APP: &str = "http://www.w3.org/2007/app";
     let base = format!("{}/", context.base.as_str());
@@ -312,7 +312,7 @@ fn push_tag(out: &mut Vec<u8>, name: &str) {
     push_name(out, name);
 }
 
-/// Such a string is marked, so that readers do not take its white space for indentation.
+/// Such a string is marked, so that readers do not mistake its white space for indentation.
 fn is_blank_at_an_end(text: &str) -> bool {
     text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace)
 }
@@ -330,7 +330,7 @@ fn push_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-/// XML Schema has other names for the infinities than JSON, and a double needs no decimal point.
+/// XML Schema names the infinities differently than JSON, and a double needs no decimal point.
 fn push_double(out: &mut Vec<u8>, value: f64) {
     let text = double_text(value);
     let text = match text.as_str() {

@@ -1,4 +1,4 @@
-//! The layouts, with data of our own. The bytes are those of recorded responses.
+//! The layouts, with test data. The bytes match those of recorded responses.
 
 use lazuli_model::{PackedRow, Properties, Property, Value};
 
@@ -212,7 +212,8 @@ fn spaces_at_the_ends_are_marked() {
     }
 }
 
-/// WR-06, QY-06: a requested property that does not exist is null; a name that XML cannot represent does no harm.
+/// WR-06, QY-06: a requested property that does not exist is null; a name that XML cannot represent does not
+/// break the document.
 #[test]
 fn selection() {
     let properties = [("A", Value::Int32(1)), ("B", Value::Int32(2))];
