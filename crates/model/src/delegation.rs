@@ -4,10 +4,10 @@ use std::fmt;
 
 use crate::DateTime;
 
-/// The time for which a user delegation key is requested.
+/// The period for which a user delegation key is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyPeriod {
-    /// The first moment; `None` means now.
+    /// The start; `None` means now.
     pub start: Option<DateTime>,
     /// The last moment.
     pub expiry: DateTime,
@@ -28,7 +28,7 @@ pub struct UserDelegationKey {
     pub value: [u8; 32],
 }
 
-/// The key is a secret: it never shows.
+/// The key is a secret: it is never printed.
 impl fmt::Debug for UserDelegationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "UserDelegationKey({}, …)", self.object_id)

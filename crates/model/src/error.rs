@@ -1,9 +1,9 @@
-//! The one table of wire error codes, and the failure that carries one of them to the client.
+//! The table of all wire error codes, and the failure with one of them that is sent to the client.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Is it of use to send the same request again?
+/// Is it useful to send the same request again?
 ///
 /// ```
 /// # use lazuli_model as lazuli_client;
@@ -20,7 +20,7 @@ pub enum Retry {
     Later,
 }
 
-/// Could the request have changed something although it failed?
+/// Could the failed request have changed something?
 ///
 /// ```
 /// # use lazuli_model as lazuli_client;
@@ -33,7 +33,7 @@ pub enum Retry {
 pub enum WasApplied {
     /// Nothing was changed.
     No,
-    /// The outcome is not known.
+    /// The outcome is unknown.
     Unknown,
 }
 
@@ -67,7 +67,7 @@ macro_rules! error_codes {
                 match self { $(ErrorCode::$variant => $name,)* }
             }
 
-            /// The HTTP status it is sent with.
+            /// The HTTP status that it is sent with.
             ///
             /// ```
             /// # use lazuli_model as lazuli_client;
@@ -103,7 +103,7 @@ macro_rules! error_codes {
                 match self { $(ErrorCode::$variant => WasApplied::$applied,)* }
             }
 
-            /// The text for the caller, unless the place of the failure knows a better one.
+            /// The default message for the caller.
             ///
             /// ```
             /// # use lazuli_model as lazuli_client;
@@ -118,7 +118,7 @@ macro_rules! error_codes {
     };
 }
 
-// Texts are the live service's where recorded (the misspelt "specifed" included), else the documentation's.
+// Messages are Azure's where recorded (including the misspelling "specifed"), else those of the documentation.
 error_codes! {
     AccessTierChangeTimeConditionNotMet, "AccessTierChangeTimeConditionNotMet", 412, Never, No, "The access tier change time condition specified using HTTP conditional header(s) is not met.";
     AccessTierNotSupportedForBlobType, "AccessTierNotSupportedForBlobType", 400, Never, No, "The access tier is not supported for this blob type.";
@@ -169,15 +169,15 @@ error_codes! {
     CopySourceNotFound, "CannotVerifyCopySource", 404, Never, No, "The specified resource does not exist.";
     /// A copy source that the server must not read.
     CopySourceForbidden, "CannotVerifyCopySource", 403, Never, No, "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
-    /// A copy source that demands other credentials.
+    /// A copy source that requires other credentials.
     CopySourceUnauthorized, "CannotVerifyCopySource", 401, Never, No, "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
     /// A copy source in a state in which it cannot be read, such as an archived blob.
     CopySourceConflict, "CannotVerifyCopySource", 409, Never, No, "The copy source cannot be read in its current state.";
     /// A copy source whose response cannot be used.
     CopySourceUnusable, "CannotVerifyCopySource", 400, Never, No, "The response of the copy source cannot be used.";
-    /// A copy source whose version was named but is another one now.
+    /// A copy source that no longer has the requested version.
     CopySourceConditionNotMet, "CannotVerifyCopySource", 412, Never, No, "The condition specified using HTTP conditional header(s) is not met.";
-    /// A copy source that has not changed although the request demands it.
+    /// A copy source that has not changed although the request requires it.
     CopySourceNotModified, "CannotVerifyCopySource", 304, Never, No, "The condition specified using HTTP conditional header(s) is not met.";
     /// A copy source that is too large for a synchronous copy.
     CopySourceTooLarge, "CannotVerifyCopySource", 409, Never, No, "The source request body for copy source is too large and exceeds the maximum permissible limit (256MB).";
@@ -236,7 +236,7 @@ error_codes! {
     /// A bearer token that is not accepted.
     InvalidBearerToken, "InvalidAuthenticationInfo", 401, Never, No, "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.";
     InvalidDuplicateRow, "InvalidDuplicateRow", 400, Never, No, "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.";
-    /// An expectation that is not known.
+    /// An unsupported expectation.
     ExpectationFailed, "InvalidHeaderValue", 417, Never, No, "The value for one of the HTTP headers is not in the correct format.";
     InvalidHeaderValue, "InvalidHeaderValue", 400, Never, No, "The value for one of the HTTP headers is not in the correct format.";
     InvalidHttpVerb, "InvalidHttpVerb", 400, Never, No, "The HTTP verb specified was not recognized by the server.";
@@ -322,12 +322,12 @@ error_codes! {
     XMethodNotUsingPost, "XMethodNotUsingPost", 400, Never, No, "The request uses X-HTTP-Method with an HTTP verb other than POST.";
 }
 
-/// How far a request had come when it failed. Azure's layers leave their mark on the response's headers.
+/// The layer in which a request failed. It affects the response headers, as in Azure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Rejected by the front end: authentication, framing, a service operation on the wrong path.
     FrontEnd,
-    /// Rejected while finding the resource that the URL names, or while reading the body.
+    /// Rejected while finding the resource of the URL, or while reading the body.
     Routing,
     /// Rejected by the operation itself.
     Operation,
@@ -336,16 +336,16 @@ pub enum Origin {
 /// An error response: its code, message and details.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The code, which fixes the status.
+    /// The code, which determines the status.
     pub code: ErrorCode,
     /// The message.
     pub message: Cow<'static, str>,
-    /// The position of the operation in its batch.
+    /// The index of the operation in its batch.
     pub index: Option<usize>,
-    /// How far the request had come.
+    /// The layer in which the request failed.
     pub origin: Origin,
-    /// Further elements of the error body of the Blob and Queue services, such as `HeaderName`. A name with a hyphen is
-    /// that of a header, such as `Content-Range`.
+    /// Further elements of the error body of the Blob and Queue services, such as `HeaderName`. A name with a
+    /// hyphen is the name of a header, such as `Content-Range`.
     pub details: Vec<(&'static str, Cow<'static, str>)>,
 }
 
@@ -361,13 +361,13 @@ impl Failure {
         self
     }
 
-    /// `InvalidInput` for a body that cannot be read.
+    /// `InvalidInput` for a body that cannot be parsed.
     pub fn unreadable_body() -> Self {
         Self::new(ErrorCode::InvalidInput, "An error occurred while processing this request.")
             .found_in(Origin::Routing)
     }
 
-    /// `InvalidInput` for a key or query in the URL that cannot be read.
+    /// `InvalidInput` for a key or query in the URL that cannot be parsed.
     pub fn query_syntax() -> Self {
         Self::new(ErrorCode::InvalidInput, "Bad Request - Error in query syntax.")
     }
@@ -378,7 +378,7 @@ impl Failure {
         Self::new(ErrorCode::OutOfRangeInput, text)
     }
 
-    /// The same failure, as the one of the batch operation at `index`.
+    /// The same failure, for the batch operation at `index`.
     pub fn at(mut self, index: usize) -> Self {
         self.index = Some(index);
         self
@@ -419,7 +419,7 @@ mod tests {
         }
     }
 
-    /// Clients of every language retry 500 and 503; a failure that would only repeat must not be one of them.
+    /// Clients of every language retry 500 and 503; a permanent failure must not have one of these.
     #[test]
     fn only_what_may_succeed_later_looks_transient() {
         for code in ErrorCode::ALL {

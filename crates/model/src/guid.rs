@@ -1,13 +1,13 @@
-//! The 16-byte identifier type, in the one text form that the service reads and writes.
+//! The 16-byte identifier type, in the only string format that the service reads and writes.
 //!
-//! Ours rather than a library's because its order is that of .NET (three integers, then bytes), and because the row
-//! format and the text form are wire bytes.
+//! No library is used, because its order is that of .NET (three integers, then bytes), and because the row
+//! format and the string format are wire bytes.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A GUID. The bytes are in text order, so that comparing them compares Data1, Data2, Data3 and then the rest, as
-/// .NET does.
+/// A GUID. The bytes are in the order of the string, so that comparing them compares Data1, Data2, Data3 and
+/// then the rest, as .NET does.
 ///
 /// ```
 /// # use lazuli_model as lazuli_client;
@@ -44,7 +44,7 @@ const DASHES: [usize; 4] = [8, 13, 18, 23];
 const TEXT_BYTES: usize = 36;
 
 impl Guid {
-    /// The text form as bytes of ASCII: lower case with dashes.
+    /// The string format as ASCII bytes: lower case with dashes.
     ///
     /// ```
     /// # use lazuli_model as lazuli_client;
@@ -54,7 +54,7 @@ impl Guid {
     /// ```
     pub fn text(&self) -> [u8; TEXT_BYTES] {
         const HEX: &[u8; 16] = b"0123456789abcdef";
-        // Where the digits of each byte stand.
+        // The positions of the digits of each byte.
         const AT: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
         let mut out = [b'-'; TEXT_BYTES];
         for (byte, at) in self.0.into_iter().zip(AT) {

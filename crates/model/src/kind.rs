@@ -9,7 +9,7 @@ use std::time::Duration;
 pub enum Access {
     /// It changes nothing.
     Read,
-    /// It changes something, but does not only delete.
+    /// Changes other than deletions.
     Write,
     /// It deletes.
     Delete,
@@ -17,7 +17,7 @@ pub enum Access {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident, $name:literal, $access:ident;)*) => {
-        /// The kind of an operation, by the name that the service's logs and metrics use.
+        /// The kind of an operation, with its name in logs and metrics.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         pub enum OperationKind { $($(#[$doc])* $variant,)* }
 
@@ -65,9 +65,9 @@ kinds! {
     UpdateEntity, "UpdateEntity", Write;
     /// Merge into an entity.
     MergeEntity, "MergeEntity", Write;
-    /// Insert an entity or replace it.
+    /// Insert or replace an entity.
     InsertOrReplaceEntity, "InsertOrReplaceEntity", Write;
-    /// Insert an entity or merge into it.
+    /// Insert or merge an entity.
     InsertOrMergeEntity, "InsertOrMergeEntity", Write;
     /// Delete an entity.
     DeleteEntity, "DeleteEntity", Delete;
@@ -121,7 +121,7 @@ kinds! {
     GetQueueServiceProperties, "GetQueueServiceProperties", Read;
     /// Change the properties of the Queue service.
     SetQueueServiceProperties, "SetQueueServiceProperties", Write;
-    /// Read how far the secondary of the Queue service is behind.
+    /// Read the replication state of the secondary of the Queue service.
     GetQueueServiceStats, "GetQueueServiceStats", Read;
     /// Issue a user delegation key for queues.
     GetQueueUserDelegationKey, "GetQueueUserDelegationKey", Read;
@@ -145,13 +145,13 @@ kinds! {
     GetContainerAcl, "GetContainerACL", Read;
     /// Replace the access policies of a container.
     SetContainerAcl, "SetContainerACL", Write;
-    /// Take the lease of a container.
+    /// Acquire the lease of a container.
     AcquireContainerLease, "AcquireContainerLease", Write;
     /// Renew the lease of a container.
     RenewContainerLease, "RenewContainerLease", Write;
     /// Change the id of a container's lease.
     ChangeContainerLease, "ChangeContainerLease", Write;
-    /// Give the lease of a container back.
+    /// Release the lease of a container.
     ReleaseContainerLease, "ReleaseContainerLease", Write;
     /// Break the lease of a container.
     BreakContainerLease, "BreakContainerLease", Write;
@@ -175,7 +175,7 @@ kinds! {
     QueryBlobContents, "QueryBlobContents", Read;
     /// Write a blob.
     PutBlob, "PutBlob", Write;
-    /// Write a blob from another one.
+    /// Write a blob from another blob.
     PutBlobFromUrl, "PutBlobFromURL", Write;
     /// Upload a block.
     PutBlock, "PutBlock", Write;
@@ -187,7 +187,7 @@ kinds! {
     AppendBlock, "AppendBlock", Write;
     /// Append from another blob.
     AppendBlockFromUrl, "AppendBlockThroughCopy", Write;
-    /// Let an append blob take no more.
+    /// Seal an append blob.
     SealBlob, "SealBlob", Write;
     /// Write pages.
     PutPage, "PutPage", Write;
@@ -197,7 +197,7 @@ kinds! {
     ClearPage, "ClearPage", Write;
     /// Copy a blob.
     CopyBlob, "CopyBlob", Write;
-    /// Copy a blob before the response is sent.
+    /// Copy a blob synchronously.
     CopyBlobFromUrl, "CopyBlobFromURL", Write;
     /// Stop a copy.
     AbortCopyBlob, "AbortCopyBlob", Write;
@@ -225,13 +225,13 @@ kinds! {
     DeleteBlob, "DeleteBlob", Delete;
     /// Restore a deleted blob.
     UndeleteBlob, "UndeleteBlob", Write;
-    /// Take the lease of a blob.
+    /// Acquire the lease of a blob.
     AcquireBlobLease, "AcquireBlobLease", Write;
     /// Renew the lease of a blob.
     RenewBlobLease, "RenewBlobLease", Write;
     /// Change the id of a blob's lease.
     ChangeBlobLease, "ChangeBlobLease", Write;
-    /// Give the lease of a blob back.
+    /// Release the lease of a blob.
     ReleaseBlobLease, "ReleaseBlobLease", Write;
     /// Break the lease of a blob.
     BreakBlobLease, "BreakBlobLease", Write;
@@ -241,17 +241,17 @@ kinds! {
     GetBlobServiceProperties, "GetBlobServiceProperties", Read;
     /// Change the properties of the Blob service.
     SetBlobServiceProperties, "SetBlobServiceProperties", Write;
-    /// Read how far the secondary of the Blob service is behind.
+    /// Read the replication state of the secondary of the Blob service.
     GetBlobServiceStats, "GetBlobServiceStats", Read;
     /// Read the kind of the account.
     GetAccountInformation, "GetAccountInformation", Read;
-    /// Get a key by which a user signs.
+    /// Get a key with which a user signs.
     GetUserDelegationKey, "GetUserDelegationKey", Read;
     /// A CORS preflight of the Blob service.
     BlobPreflightRequest, "BlobPreflightRequest", Read;
 }
 
-/// Kinds of reading, from the cheapest to the dearest.
+/// Kinds of reads, from the cheapest to the most expensive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// The filter contradicts itself.
@@ -302,18 +302,18 @@ impl Class {
     }
 }
 
-/// How much reading a query took.
+/// The cost of a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadCost {
     /// The kind of read.
     pub class: Class,
-    /// How many ranges of keys were read.
+    /// Number of key ranges read.
     pub ranges: usize,
     /// Number of rows examined.
     pub rows_read: u64,
-    /// How long it took to plan.
+    /// Time to plan the query.
     pub plan_time: Duration,
-    /// How long it took to read.
+    /// Time to read the rows.
     pub scan_time: Duration,
 }
 

@@ -4,12 +4,12 @@ use std::fmt;
 
 use crate::error::{ErrorCode, Failure};
 
-/// Shortest name. Shorter is `OutOfRangeInput`.
+/// Minimum length of a name. Shorter is `OutOfRangeInput`.
 pub const LABEL_CHARS_MIN: usize = 3;
 /// Longest name.
 pub const LABEL_CHARS_MAX: usize = 63;
 
-/// Why a string is not a valid name of a queue or container.
+/// The reason why a string is not a valid name of a queue or container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelError {
     /// Shorter than 3 or longer than 63 characters.
@@ -43,7 +43,7 @@ impl From<LabelError> for Failure {
     }
 }
 
-/// Checks a name. The length is checked first: a name with both faults is reported by its length.
+/// Checks a name. The length is checked first: a name with both errors is reported for its length.
 pub fn check(text: &str) -> Result<(), LabelError> {
     let length = text.chars().count();
     if !(LABEL_CHARS_MIN..=LABEL_CHARS_MAX).contains(&length) {

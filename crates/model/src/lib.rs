@@ -1,7 +1,7 @@
 //! The data model: tables, queues, blobs, operations and error codes as plain data.
 //!
-//! Nothing here does I/O, waits, or reads a clock; time is an argument. Each service has a folder of its own; everything
-//! that several services share lives beside the folders.
+//! Nothing here does I/O, waits, or reads a clock; time is an argument. Each service has its own folder; code
+//! that several services share is next to the folders.
 
 pub mod blob;
 pub mod delegation;

@@ -1,11 +1,11 @@
-//! User-defined metadata of queues, containers and blobs: names and values that travel as `x-ms-meta-*` headers.
+//! User-defined metadata of queues, containers and blobs: names and values, sent as `x-ms-meta-*` headers.
 //!
-//! Names keep the client's letter case and are compared without regard to it. No name occurs twice, and the total size
-//! stays within [`METADATA_BYTES_MAX`].
+//! Names keep the client's letter case and are compared case-insensitively. No name occurs twice, and the total
+//! size stays within [`METADATA_BYTES_MAX`].
 
 use crate::error::{ErrorCode, Failure};
 
-/// Largest total of all names and values. Larger is `MetadataTooLarge`.
+/// Maximum total size of all names and values. Larger is `MetadataTooLarge`.
 pub const METADATA_BYTES_MAX: usize = 8 * 1024;
 
 /// Names and values in the order in which the client sent them.
@@ -39,7 +39,7 @@ impl Metadata {
         Ok(())
     }
 
-    /// The value for a name, without regard to letter case.
+    /// The value for a name, in any letter case.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| &**value)
     }
@@ -54,7 +54,7 @@ impl Metadata {
         self.0.len()
     }
 
-    /// Whether there are no pairs.
+    /// Are there no pairs?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -64,7 +64,7 @@ impl Metadata {
         self.0.iter().map(|(name, value)| name.len() + value.len()).sum()
     }
 
-    /// Whether both hold the same names, without regard to letter case, with the same values. Order does not matter.
+    /// Do both have the same names, in any letter case, with the same values? The order does not matter.
     pub fn is_same(&self, other: &Metadata) -> bool {
         self.len() == other.len() && self.iter().all(|(name, value)| other.get(name) == Some(value))
     }

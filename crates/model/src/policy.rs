@@ -1,12 +1,12 @@
-//! Stored access policies: named terms that a table keeps and that shared access signatures refer to.
+//! Stored access policies: named terms that are stored with a table and that shared access signatures refer to.
 
 use std::fmt;
 
 use crate::DateTime;
 
-/// Most policies of a table. More is `InvalidXmlDocument`.
+/// Maximum policies of a table. More is `InvalidXmlDocument`.
 pub const POLICIES_MAX: usize = 5;
-/// Longest name of a policy in characters.
+/// Maximum length of a policy name in characters.
 pub const POLICY_ID_CHARS_MAX: usize = 64;
 
 /// A policy with its name.
@@ -27,7 +27,7 @@ pub struct SignedIdentifier {
     pub policy: Option<AccessPolicy>,
 }
 
-/// The terms of access. What a policy leaves out the signature must say.
+/// The terms of access. The signature must specify those that the policy omits.
 ///
 /// ```
 /// # use lazuli_model as lazuli_client;
@@ -72,12 +72,12 @@ impl Permissions {
     /// Every letter.
     pub const ALL: Self = Self((1 << 26) - 1);
 
-    /// The set of these letters; `None` if there is one that is not in `known`.
+    /// The set of these letters; `None` if one of them is not in `known`.
     pub fn parse(text: &str, known: &str) -> Option<Self> {
         text.chars().try_fold(Self(0), |set, letter| known.contains(letter).then(|| set.with(letter)))
     }
 
-    /// The set of those of these letters that are lower-case letters; others mean nothing.
+    /// The set of the lower-case letters among these characters; others are ignored.
     pub fn of(text: &str) -> Self {
         text.chars().fold(Self(0), Self::with)
     }
@@ -92,12 +92,12 @@ impl Permissions {
         Self(self.0 | other.0)
     }
 
-    /// The letters that are in both sets.
+    /// The letters in both sets.
     pub fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Is there no letter in the set?
+    /// Is the set empty?
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -1,25 +1,25 @@
 //! The properties of a service of an account: request logs, metrics, CORS rules; for Blob also soft delete and website.
 
-/// Most CORS rules. More is `InvalidXmlDocument`.
+/// Maximum CORS rules. More is `InvalidXmlDocument`.
 pub const CORS_RULES_MAX: usize = 5;
 /// Maximum length of all CORS rules together.
 pub const CORS_BYTES_MAX: usize = 2048;
-/// Most origins of a rule.
+/// Maximum origins of a rule.
 pub const CORS_ORIGINS_MAX: usize = 64;
-/// Longest origin or header name of a rule.
+/// Maximum length of an origin or header name of a rule.
 pub const CORS_TEXT_CHARS_MAX: usize = 256;
 /// Maximum number of header names without `*` in each of the two lists of a rule.
 pub const CORS_HEADERS_MAX: usize = 64;
 /// Maximum number of header names that end in `*` in each of the two lists of a rule.
 pub const CORS_PREFIXES_MAX: usize = 2;
-/// The verbs that a rule may name.
+/// The verbs that a rule may contain.
 pub const CORS_METHODS: [&str; 8] = ["DELETE", "GET", "HEAD", "MERGE", "POST", "PATCH", "OPTIONS", "PUT"];
-/// Longest path of a document of a static website.
+/// Maximum length of a document path of a static website.
 pub const STATIC_PATH_CHARS_MAX: usize = 1024;
-/// Longest retention of logs, metrics and deleted blobs.
+/// Maximum retention of logs, metrics and deleted blobs.
 pub const RETENTION_DAYS_MAX: u16 = 365;
 
-/// All properties. A new account has everything off.
+/// All properties. In a new account, everything is disabled.
 ///
 /// ```
 /// # use lazuli_model as lazuli_client;
@@ -37,11 +37,11 @@ pub struct ServiceProperties {
     pub hour_metrics: Metrics,
     /// The settings of metrics per minute.
     pub minute_metrics: Metrics,
-    /// Which web pages may call the service, in the order in which the rules are tried.
+    /// The rules for web pages of other origins, in the order in which they are tried.
     pub cors: Vec<CorsRule>,
-    /// The version of requests that name none: `YYYY-MM-DD`.
+    /// The default version of requests: `YYYY-MM-DD`.
     pub default_version: Option<String>,
-    /// How long deleted blobs can be restored. Only for Blob.
+    /// The retention of deleted blobs. Only for Blob.
     pub delete_retention: DeleteRetention,
     /// The website in the container `$web`. Only for Blob.
     pub static_website: StaticWebsite,
@@ -67,9 +67,9 @@ pub struct PropertiesUpdate {
     pub minute_metrics: Option<Metrics>,
     /// All CORS rules.
     pub cors: Option<Vec<CorsRule>>,
-    /// The version of requests that name none.
+    /// The default version of requests.
     pub default_version: Option<String>,
-    /// How long deleted blobs can be restored.
+    /// The retention of deleted blobs.
     pub delete_retention: Option<DeleteRetention>,
     /// The website.
     pub static_website: Option<StaticWebsite>,
@@ -101,7 +101,7 @@ impl ServiceProperties {
     }
 }
 
-/// Which requests are logged.
+/// The settings of the request log.
 ///
 /// ```
 /// # use lazuli_model as lazuli_client;
@@ -134,10 +134,10 @@ pub struct Logging {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogVersion {
-    /// 1.0, which all services have.
+    /// Format 1.0, which all services support.
     #[default]
     V1,
-    /// 2.0, with the user of a bearer token. Only blobs and queues have it.
+    /// Format 2.0, with the user of a bearer token. Only blobs and queues support it.
     V2,
 }
 
@@ -156,7 +156,7 @@ impl LogVersion {
     }
 }
 
-/// What is measured.
+/// The settings of a kind of metrics.
 ///
 /// ```
 /// # use lazuli_model as lazuli_client;
@@ -167,18 +167,18 @@ impl LogVersion {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
-    /// `None`: nothing. Else whether each operation is measured by itself, too.
+    /// `None` if metrics are disabled; otherwise, whether each operation is measured separately, too.
     pub include_apis: Option<bool>,
     /// Number of days for which metrics are kept; `None` for no limit.
     pub retention_days: Option<u16>,
 }
 
-/// How long deleted blobs can be restored.
+/// The retention of deleted blobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeleteRetention {
-    /// The number of days; `None` deletes at once.
+    /// The number of days; `None` deletes immediately.
     pub days: Option<u16>,
-    /// Whether a client may delete a deleted blob for good before the days are over.
+    /// May a client permanently delete a deleted blob before its retention ends?
     pub allow_permanent_delete: bool,
 }
 
@@ -187,11 +187,11 @@ pub struct DeleteRetention {
 pub struct StaticWebsite {
     /// Whether it is served.
     pub enabled: bool,
-    /// The name of the blob that is served for each directory.
+    /// The name of the index document of each directory.
     pub index_document: Option<String>,
-    /// The path of the blob that is served instead of a missing one.
+    /// The path of the error document.
     pub error_document: Option<String>,
-    /// The path of the blob that is served for the root.
+    /// The path of the document for the root.
     pub default_index_document: Option<String>,
 }
 
@@ -212,14 +212,14 @@ pub struct StaticWebsite {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CorsRule {
-    /// The origins it is for: spelt out, `*`, or with a wildcard for sub-domains.
+    /// The origins that it applies to: exact ones, `*`, or with a wildcard for sub-domains.
     pub origins: Vec<String>,
-    /// The verbs it is for.
+    /// The verbs that it applies to.
     pub methods: Vec<String>,
     /// The request headers that a page may send; `x*` stands for all that start with `x`.
     pub allowed_headers: Vec<String>,
     /// The response headers that a page may see.
     pub exposed_headers: Vec<String>,
-    /// How long a browser may remember the response to a preflight.
+    /// Time for which a browser may cache the response to a preflight.
     pub max_age_seconds: u32,
 }

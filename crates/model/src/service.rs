@@ -1,4 +1,4 @@
-//! The storage services and how they differ on the outside.
+//! The storage services and their externally visible differences.
 
 /// A storage service of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,7 +69,7 @@ impl Service {
         }
     }
 
-    /// The same before version 2009-09-19.
+    /// The same header before version 2009-09-19.
     pub const fn server_header_2009(self) -> &'static str {
         match self {
             Service::Blob => "Blob Service Version 1.0 Microsoft-HTTPAPI/2.0",

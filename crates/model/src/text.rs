@@ -1,11 +1,11 @@
-//! Short wire strings, formatted without an allocation: every row in a response has some.
+//! Short wire strings, formatted without allocations: every row in a response contains some.
 
 use std::fmt;
 
-/// The longest is a moment in an HTTP header: 29 bytes. No double has more than 24.
+/// The longest is a time in an HTTP header: 29 bytes. No double has more than 24.
 const TEXT_BYTES_MAX: usize = 30;
 
-/// A printed moment or number: short ASCII text.
+/// A printed time or number: a short ASCII string.
 ///
 /// ```
 /// # use lazuli_model as lazuli_client;
@@ -21,7 +21,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// The text.
+    /// The string.
     ///
     /// ```
     /// # use lazuli_model as lazuli_client;
@@ -49,7 +49,7 @@ impl Text {
         self.length = end;
     }
 
-    /// The last `width` digits of a number, with zeros in front.
+    /// The last `width` digits of a number, with leading zeros.
     pub(crate) fn push_number(&mut self, mut number: u64, width: usize) {
         let end = self.length + width;
         // From the last digit to the first, so that each step divides by the same constant.
@@ -67,7 +67,7 @@ impl fmt::Display for Text {
     }
 }
 
-/// Text that does not fit is rejected.
+/// A string that does not fit is rejected.
 impl fmt::Write for Text {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if text.len() > TEXT_BYTES_MAX - self.length {

@@ -1,7 +1,7 @@
 //! The order of keys and blob names: UTF-16 code units, as in Azure.
 //!
-//! It differs from the order of UTF-8 bytes only where one string has a character outside the basic plane and the other
-//! one in U+E000..=U+FFFF.
+//! It differs from the order of UTF-8 bytes only if one string has a character outside the basic plane and the
+//! other one has one in U+E000..=U+FFFF.
 
 use std::cmp::Ordering;
 
@@ -17,8 +17,8 @@ pub fn utf16_cmp(a: &str, b: &str) -> Ordering {
 
 /// Puts lead bytes into UTF-16 order: 0xF0.. starts a surrogate pair (0xD800..), which sorts below U+E000 (0xEE..).
 ///
-/// At the first difference either both bytes are lead bytes (or ASCII), or both are continuation bytes of characters
-/// with the same lead byte; only in the first case can the two orders differ.
+/// At the first difference, either both bytes are lead bytes (or ASCII), or both are continuation bytes of
+/// characters with the same lead byte; the two orders can differ only in the first case.
 fn unit_rank(byte: u8) -> u8 {
     match byte {
         0xEE | 0xEF => 2,

@@ -1,15 +1,15 @@
-//! Block ids, the list that a commit names, and the lists that a blob has.
+//! Block ids, the list in a commit, and the block lists of a blob.
 
 use std::fmt;
 
 use crate::blob::limits::BLOCK_ID_BYTES_MAX;
 
-/// The id of a block: 1 to 64 bytes, which clients write in Base64. All ids of a blob have the same length.
+/// The id of a block: 1 to 64 bytes, which clients encode in Base64. All ids of a blob have the same length.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockId(Box<[u8]>);
 
 impl BlockId {
-    /// The id of these bytes, if it is not empty and not too long.
+    /// The id with these bytes, if it is neither empty nor too long.
     pub fn new(bytes: &[u8]) -> Option<Self> {
         (1..=BLOCK_ID_BYTES_MAX).contains(&bytes.len()).then(|| Self(bytes.into()))
     }
@@ -29,15 +29,15 @@ impl fmt::Debug for BlockId {
 /// The list in which a commit looks for a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockSource {
-    /// The blocks of the blob as it is.
+    /// The blocks of the current blob.
     Committed,
-    /// The blocks that were uploaded since.
+    /// The blocks that were uploaded since then.
     Uncommitted,
     /// The uncommitted blocks, then the committed ones.
     Latest,
 }
 
-/// An entry of the list that a commit names.
+/// An entry of the list in a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockRef {
     /// Where to look for it.
@@ -46,25 +46,25 @@ pub struct BlockRef {
     pub id: BlockId,
 }
 
-/// The lists that a request asks for.
+/// The lists that were requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BlockListFilter {
-    /// The blocks of the blob as it is.
+    /// The blocks of the current blob.
     #[default]
     Committed,
-    /// The blocks that were uploaded since.
+    /// The blocks that were uploaded since then.
     Uncommitted,
     /// Both.
     All,
 }
 
 impl BlockListFilter {
-    /// Does the response have the committed blocks?
+    /// Does the response contain the committed blocks?
     pub fn has_committed(self) -> bool {
         self != BlockListFilter::Uncommitted
     }
 
-    /// Does the response have the uncommitted blocks?
+    /// Does the response contain the uncommitted blocks?
     pub fn has_uncommitted(self) -> bool {
         self != BlockListFilter::Committed
     }

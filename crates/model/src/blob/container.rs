@@ -22,7 +22,7 @@ pub enum PublicAccess {
 }
 
 impl PublicAccess {
-    /// The value of the header and the element; a private container has none.
+    /// The value in the header and the element; a private container has none.
     pub const fn name(self) -> Option<&'static str> {
         match self {
             PublicAccess::None => None,
@@ -43,12 +43,12 @@ impl PublicAccess {
     }
 }
 
-/// The scope that encrypts the blobs of a container which name none.
+/// The encryption scope for blobs whose request specifies none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DefaultScope {
     /// Its name; `None` for the account's own key.
     pub name: Option<String>,
-    /// May a blob name no other?
+    /// Are blobs forbidden to use another one?
     pub denies_others: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct ContainerProperties {
     pub has_legal_hold: bool,
     /// May its versions have immutability policies?
     pub has_versioned_immutability: bool,
-    /// When it was deleted and under which version id it can be restored.
+    /// The time of its deletion, and the version id with which it can be restored.
     pub deleted: Option<(DeletedInfo, String)>,
 }
 
@@ -97,9 +97,9 @@ impl ContainerProperties {
 pub struct ContainerRequest {
     /// The container.
     pub container: ContainerName,
-    /// The id of its lease, if it was sent. Empty for actions that have no use for it.
+    /// The id of its lease, if the request has one. Empty for actions that do not use it.
     pub lease: Option<Guid>,
-    /// Conditions. Only dates, and only for actions that accept them.
+    /// Conditions: only dates, and only for actions that accept them.
     pub conditions: Conditions,
     /// The operation.
     pub action: ContainerAction,
@@ -140,7 +140,7 @@ pub enum ContainerAction {
     ListBlobs(Box<ListBlobs>),
     /// Restore it.
     Restore {
-        /// The name that it had.
+        /// The name before the deletion.
         deleted_name: ContainerName,
         /// The version id from the listing of deleted containers.
         deleted_version: String,

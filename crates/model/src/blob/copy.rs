@@ -1,4 +1,4 @@
-//! Sources of copies, and the state of a copy that the destination shows.
+//! Sources of copies, and the state of a copy as shown by the destination.
 
 use crate::blob::condition::Conditions;
 use crate::blob::name::{BlobName, ContainerName};
@@ -13,7 +13,7 @@ use crate::{DateTime, ErrorCode, Failure, Guid};
 pub struct CopySource {
     /// The URL as it was sent, with its shared access signature.
     pub url: String,
-    /// The blob that it names, if it has the form of a blob's URL.
+    /// The blob that it refers to, if it has the format of a blob URL.
     pub blob: Option<SourceBlob>,
     /// `x-ms-copy-source-authorization`, without `Bearer`.
     pub bearer: Option<String>,
@@ -23,14 +23,15 @@ pub struct CopySource {
     pub conditions: Conditions,
     /// `x-ms-source-range`.
     pub range: Option<ByteRange>,
-    /// The most bytes that the operation takes in the version of the request; `None` if that does not depend on the version.
+    /// Maximum bytes that the operation accepts in the version of the request; `None` if that does not depend
+    /// on the version.
     pub length_max: Option<u64>,
     /// The checksums that the bytes must have.
     pub expected: Digested,
 }
 
 impl CopySource {
-    /// Fails with `RequestBodyTooLarge` if the operation does not take this many bytes, wherever they are.
+    /// Fails with `RequestBodyTooLarge` if the operation does not accept this many bytes.
     pub fn check_length(&self, length: u64) -> Result<(), Failure> {
         match self.length_max {
             Some(max) if length > max => {
@@ -41,8 +42,8 @@ impl CopySource {
     }
 }
 
-/// The failure `code` of a copy whose source could not be read: its headers and its body name the status and the code that the
-/// source responded with.
+/// The failure `code` of a copy whose source could not be read: its headers and its body contain the status and
+/// the code of the source's response.
 pub fn source_failure(code: ErrorCode, status: u16, source_code: Option<&str>) -> Failure {
     let failure = Failure::from(code)
         .detail("x-ms-copy-source-status-code", status.to_string())
@@ -61,13 +62,13 @@ pub fn unreadable_source(code: ErrorCode, failure: &Failure) -> Failure {
         .detail("CopySourceErrorMessage", failure.message.clone())
 }
 
-/// A blob that the URL of a source names.
+/// A blob that the URL of a source refers to.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SourceBlob {
     /// Host and port of the URL.
     pub authority: String,
-    /// Is that the host that the request itself was sent to? Otherwise only the operator's settings determine whether
-    /// this server is meant.
+    /// Is it the host of the request itself? If not, the operator's settings determine whether it is this
+    /// server.
     pub is_same_host: bool,
     /// The account.
     pub account: String,
@@ -77,7 +78,7 @@ pub struct SourceBlob {
     pub blob: BlobName,
     /// The version or snapshot.
     pub revision: Revision,
-    /// The query of the URL as it was sent: a shared access signature, perhaps.
+    /// The query of the URL as it was sent, possibly with a shared access signature.
     pub query: String,
 }
 
@@ -103,8 +104,8 @@ pub fn without_query(url: &str) -> &str {
     url.split_once('?').map_or(url, |(path, _)| path)
 }
 
-/// The URL without the parameters of its query that are secret: the signature of a shared access signature, and
-/// signatures and tokens of other stores. The others stay: the snapshot is one of them.
+/// The URL without the secret parameters of its query: signatures and tokens of Azure and of other stores. The
+/// other parameters stay, such as the snapshot.
 ///
 /// ```
 /// use lazuli_model::blob::copy::without_signature;
@@ -148,12 +149,12 @@ impl CopyStatus {
     }
 }
 
-/// The last copy to a blob. It goes away with the next change of the blob.
+/// The last copy to a blob. The next change of the blob removes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyInfo {
     /// Its id.
     pub id: Guid,
-    /// The URL of the source, without signature.
+    /// The URL of the source, without its signature.
     pub source: String,
     /// Its state.
     pub status: CopyStatus,
@@ -167,6 +168,6 @@ pub struct CopyInfo {
     pub description: Option<String>,
     /// Is it incremental?
     pub is_incremental: bool,
-    /// The snapshot that an incremental copy made last.
+    /// The snapshot that the last incremental copy created.
     pub destination_snapshot: Option<DateTime>,
 }

@@ -4,10 +4,10 @@ use std::fmt;
 
 use crate::DateTime;
 
-/// An ETag: a number that every change of a blob or container replaces by another one.
+/// An ETag: a number that every change of a blob or container replaces.
 ///
-/// It looks like a time in ticks and is usually one, but only its uniqueness matters. The quotes around it are a matter
-/// of the protocol version and of the place where it stands.
+/// It looks like a time in ticks and is usually one, but only its uniqueness matters. Whether it is quoted
+/// depends on the protocol version and the position.
 ///
 /// ```
 /// use lazuli_model::blob::ETag;
@@ -21,7 +21,7 @@ use crate::DateTime;
 pub struct ETag(u64);
 
 impl ETag {
-    /// The ETag of this number.
+    /// The ETag with this number.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
@@ -31,7 +31,7 @@ impl ETag {
         self.0
     }
 
-    /// Reads an ETag with or without quotes. `None` for text that cannot be an ETag of this service.
+    /// Reads an ETag with or without quotes. `None` for strings that cannot be an ETag of this service.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
@@ -66,7 +66,7 @@ pub struct Stamp {
 mod tests {
     use super::*;
 
-    /// BL-01: the text form survives a round trip, quoted and bare.
+    /// BL-01: the string survives a round trip, with and without quotes.
     #[test]
     fn texts() {
         for number in [0, 1, 0x8DC_0000_0000_0001, u64::MAX] {

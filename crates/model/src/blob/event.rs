@@ -1,4 +1,4 @@
-//! Events: what happened to a blob, for programs that react to it.
+//! Events: changes of blobs, for programs that react to them.
 
 use crate::blob::etag::ETag;
 use crate::blob::properties::BlobKind;
@@ -36,13 +36,13 @@ pub struct Event {
     pub kind: EventKind,
     /// The operation, such as `PutBlob`.
     pub api: String,
-    /// Where the records of the account are.
+    /// The key prefix of the account's records.
     pub home: String,
     /// The container.
     pub container: String,
     /// The blob.
     pub blob: String,
-    /// When it happened. Of two events of one blob, the later one has the later time.
+    /// The time of the change. Times of events of one blob increase.
     pub time: DateTime,
     /// The ETag of the blob.
     pub etag: ETag,

@@ -1,32 +1,33 @@
-//! Every limit of the Blob service, each with its unit. Limits that changed over time have one constant per era.
+//! Every limit of the Blob service, each with its unit. Limits that changed over time have one constant per
+//! version range.
 
 const MIB: u64 = 1024 * 1024;
 
 /// Longest blob name in characters.
 pub const BLOB_NAME_CHARS_MAX: usize = 1024;
-/// Most segments of a blob name, parted by slashes.
+/// Maximum segments of a blob name, separated by slashes.
 pub const BLOB_NAME_SEGMENTS_MAX: usize = 254;
 
-/// Largest Put Blob before 2016-05-31, from then on, and from 2019-12-12 on.
+/// Maximum size of Put Blob before 2016-05-31, from then on, and from 2019-12-12 on.
 pub const PUT_BLOB_BYTES_MAX: [u64; 3] = [64 * MIB, 256 * MIB, 5000 * MIB];
-/// Largest Put Block before 2016-05-31, from then on, and from 2019-12-12 on.
+/// Maximum size of Put Block before 2016-05-31, from then on, and from 2019-12-12 on.
 pub const PUT_BLOCK_BYTES_MAX: [u64; 3] = [4 * MIB, 100 * MIB, 4000 * MIB];
-/// Largest Append Block before 2022-11-02 and from then on.
+/// Maximum size of Append Block before 2022-11-02, and from then on.
 pub const APPEND_BLOCK_BYTES_MAX: [u64; 2] = [4 * MIB, 100 * MIB];
 /// Largest Put Page.
 pub const PUT_PAGE_BYTES_MAX: u64 = 4 * MIB;
-/// Largest source of a synchronous copy.
+/// Maximum size of the source of a synchronous copy.
 pub const SYNC_COPY_BYTES_MAX: u64 = 256 * MIB;
-/// Largest range of which a checksum can be requested.
+/// Maximum size of a range for which a checksum can be requested.
 pub const CHECKED_RANGE_BYTES_MAX: u64 = 4 * MIB;
 
 /// Longest block id in bytes, decoded.
 pub const BLOCK_ID_BYTES_MAX: usize = 64;
 /// Maximum number of blocks of a blob. More is `BlockListTooLong`.
 pub const COMMITTED_BLOCKS_MAX: usize = 50_000;
-/// Most uncommitted blocks of a blob. More is `BlockCountExceedsLimit`.
+/// Maximum uncommitted blocks of a blob. More is `BlockCountExceedsLimit`.
 pub const UNCOMMITTED_BLOCKS_MAX: usize = 100_000;
-/// Most appends to a blob. More is `BlockCountExceedsLimit`.
+/// Maximum appends to a blob. More is `BlockCountExceedsLimit`.
 pub const APPENDS_MAX: u32 = 50_000;
 /// Days after which uncommitted blocks are dropped, counted from the last upload of a block.
 pub const UNCOMMITTED_DAYS: u32 = 7;
@@ -38,7 +39,7 @@ pub const PAGE_BYTES: u64 = 512;
 /// Largest page blob.
 pub const PAGE_BLOB_BYTES_MAX: u64 = 8 * 1024 * 1024 * MIB;
 
-/// Most ranges of one response of Get Page Ranges.
+/// Maximum ranges in one response of Get Page Ranges.
 pub const PAGE_RANGES_MAX: u32 = 10_000;
 
 /// Maximum number of entries of a listing page, and the default.
@@ -64,7 +65,7 @@ pub const COPY_SOURCE_BYTES_MAX: usize = 2048;
 /// Longest lifetime of a user delegation key, in days.
 pub const DELEGATION_KEY_DAYS_MAX: u64 = 7;
 
-/// Most tags of a blob.
+/// Maximum tags of a blob.
 pub const TAGS_MAX: usize = 10;
 /// Longest tag name in characters.
 pub const TAG_NAME_CHARS_MAX: usize = 128;
@@ -72,7 +73,7 @@ pub const TAG_NAME_CHARS_MAX: usize = 128;
 pub const TAG_VALUE_CHARS_MAX: usize = 256;
 /// Longest tag expression in bytes.
 pub const TAG_EXPRESSION_BYTES_MAX: usize = 32 * 1024;
-/// Deepest nesting of a tag expression: parsing and evaluation recurse this deep at most.
+/// Maximum nesting of a tag expression, which bounds the recursion of parsing and evaluation.
 pub const TAG_EXPRESSION_DEPTH_MAX: usize = 32;
-/// Most comparisons of a tag expression.
+/// Maximum comparisons of a tag expression.
 pub const TAG_COMPARISONS_MAX: usize = 1000;

@@ -8,7 +8,7 @@ use crate::blob::tag::{TagQuery, Tags};
 /// Which containers to list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListContainers {
-    /// Only names that start so.
+    /// Only names that start with this string.
     pub prefix: String,
     /// Start at the first name that is not less than this one.
     pub from: Option<String>,
@@ -16,9 +16,9 @@ pub struct ListContainers {
     pub max_results: u32,
     /// With metadata.
     pub has_metadata: bool,
-    /// Also deleted ones that can be restored.
+    /// Include deleted ones that can be restored.
     pub has_deleted: bool,
-    /// Also those of the system.
+    /// Include system containers.
     pub has_system: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct ListContainers {
 pub struct ContainerItem {
     /// Its name.
     pub name: String,
-    /// Its properties. Metadata only counts if the request asks for it.
+    /// Its properties. The metadata is only valid if it was requested.
     pub properties: ContainerProperties,
 }
 
@@ -67,11 +67,11 @@ pub struct Include {
     pub permissions: bool,
 }
 
-/// A position in the order of a container: by name, and within a name snapshots by time, versions by time, then the
-/// blob itself.
+/// A position in the order of a container: by name, and within a name snapshots by time, versions by time, then
+/// the current blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobPosition {
-    /// The name. It need not be that of a blob that exists, nor a legal one.
+    /// The name, which need not be valid or that of an existing blob.
     pub name: String,
     /// The entry of that name; `None` for the first one.
     pub revision: Option<Revision>,
@@ -80,11 +80,12 @@ pub struct BlobPosition {
 /// Which blobs to list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListBlobs {
-    /// Only names that start so.
+    /// Only names that start with this string.
     pub prefix: String,
-    /// Names are cut after the first occurrence of this string after the prefix, and each result is returned once.
+    /// Names are truncated after the first occurrence of this string after the prefix, and each result is
+    /// returned once.
     pub delimiter: Option<String>,
-    /// Start at the first entry that is not less than this one. It wins over `start_from`.
+    /// Start at the first entry that is not less than this one. It takes precedence over `start_from`.
     pub from: Option<BlobPosition>,
     /// Only names that are not less than this one, in byte order.
     pub start_from: Option<String>,
@@ -101,7 +102,7 @@ pub struct ListBlobs {
 pub enum BlobEntry {
     /// A blob, snapshot or version.
     Blob(BlobItem),
-    /// All blobs whose names start so, delimiter included.
+    /// All blobs whose names start with this string, which includes the delimiter.
     Prefix(String),
 }
 
@@ -114,15 +115,15 @@ pub struct BlobItem {
     pub revision: Revision,
     /// Its state.
     pub state: ListedState,
-    /// Its tags, if the request asks for them.
+    /// Its tags, if they were requested.
     pub tags: Option<Tags>,
-    /// Is the blob deleted, and do only versions of it exist? `None` if the request does not ask for such blobs, and for
+    /// Is the blob deleted, and do only versions of it exist? `None` if such blobs were not requested, and for
     /// snapshots and versions.
     pub has_versions_only: Option<bool>,
 }
 
 impl BlobItem {
-    /// About the memory that it takes.
+    /// The approximate memory that it takes.
     pub fn bytes(&self) -> usize {
         let tags = self.tags.iter().flat_map(Tags::iter).map(|(name, value)| name.len() + value.len() + 64);
         let own = size_of::<Self>() + self.name.len() + tags.sum::<usize>();
@@ -136,7 +137,7 @@ impl BlobItem {
 /// The state of a blob in a listing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ListedState {
-    /// It has properties. Those that the request does not ask for do not count.
+    /// It has properties. Only those that were requested are valid.
     Committed(Box<BlobProperties>),
     /// It has only uncommitted blocks.
     Uncommitted(BlobKind),
@@ -147,7 +148,7 @@ pub enum ListedState {
 pub struct BlobPage {
     /// Blobs and prefixes in one order.
     pub entries: Vec<BlobEntry>,
-    /// Where the next page starts. A page may end early, even without entries.
+    /// The start of the next page. A page may end early, even without entries.
     pub next: Option<BlobPosition>,
 }
 
@@ -180,7 +181,7 @@ pub struct FoundBlob {
     pub container: String,
     /// Its name.
     pub blob: String,
-    /// The tags that the expression names.
+    /// The tags in the expression.
     pub tags: Tags,
 }
 
@@ -189,6 +190,6 @@ pub struct FoundBlob {
 pub struct FoundPage {
     /// The blobs by container and name; by container, tag value and name if the expression has no `=`.
     pub items: Vec<FoundBlob>,
-    /// Where the next page starts.
+    /// The start of the next page.
     pub next: Option<FoundPosition>,
 }

@@ -1,8 +1,8 @@
 //! The Blob service's data: names, ETags, properties, conditions, leases, ranges, blocks, listings, tags, and the
 //! operations on them.
 //!
-//! Nothing here reads a clock or does I/O. Operations carry no content: a streamed body is declared by its length and the
-//! checksums that it must have.
+//! Nothing here reads a clock or does I/O. Operations contain no content: a streamed body is declared by its
+//! length and the checksums that it must have.
 
 pub mod block;
 pub mod condition;

@@ -1,4 +1,4 @@
-//! Names of containers and blobs: checked once, kept with the proof in the type.
+//! Names of containers and blobs: validated once; the type guarantees that they are valid.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,10 +7,10 @@ use crate::blob::limits::{BLOB_NAME_CHARS_MAX, BLOB_NAME_SEGMENTS_MAX};
 use crate::label::{self, LabelError};
 use crate::{ErrorCode, Failure};
 
-/// Why a string is not a valid name.
+/// The reason why a string is not a valid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
-    /// Too short, too long, or too many segments.
+    /// Too short, too long, or with too many segments.
     Length,
     /// A character that a name cannot have.
     Characters,
@@ -52,13 +52,13 @@ impl From<NameError> for Failure {
 pub struct ContainerName(Box<str>);
 
 impl ContainerName {
-    /// The container of blobs whose URL names no container.
+    /// The container of blobs whose URL contains no container.
     pub const ROOT: &str = "$root";
     /// The container of a static website.
     pub const WEB: &str = "$web";
     /// The container of request logs.
     pub const LOGS: &str = "$logs";
-    /// Names with a dollar sign that are legal.
+    /// The valid names with a dollar sign.
     pub const SYSTEM: [&str; 4] = [Self::ROOT, Self::WEB, Self::LOGS, "$blobchangefeed"];
 
     /// Checks `text`. The length is checked first.
@@ -103,13 +103,13 @@ impl ContainerName {
         &*self.0 == Self::LOGS
     }
 
-    /// Do listings show it only if they are asked for system containers? `$root` and `$web` belong to users.
+    /// Is it listed only if system containers are requested? `$root` and `$web` belong to users.
     pub fn is_hidden(&self) -> bool {
         self.0.starts_with('$') && !matches!(&*self.0, Self::ROOT | Self::WEB)
     }
 }
 
-/// A legal blob name: any characters but NUL, slashes anywhere.
+/// A legal blob name: any characters except NUL, with slashes anywhere.
 ///
 /// ```
 /// use lazuli_model::blob::BlobName;

@@ -1,7 +1,7 @@
 //! The operations of the Blob service.
 //!
-//! An operation never contains content. A body is declared as [`StreamedBody`] and streamed beside the operation; a source to
-//! copy from is declared as [`CopySource`] and fetched by the server.
+//! An operation never contains content. A body is declared as [`StreamedBody`] and streamed separately; a
+//! source to copy from is declared as [`CopySource`] and fetched by the server.
 
 use crate::blob::block::{BlockId, BlockListFilter, BlockRef};
 use crate::blob::condition::{AppendConditions, Conditions, SequenceConditions};
@@ -31,7 +31,7 @@ pub enum Operation {
     GetStats,
     /// Read the kind of the account, through any of its resources.
     GetAccountInformation(AccountScope),
-    /// Get a key by which a user signs.
+    /// Get a key with which a user signs.
     GetUserDelegationKey(KeyPeriod),
     /// List the containers.
     ListContainers(ListContainers),
@@ -54,7 +54,7 @@ pub enum AccountScope {
     Blob(ContainerName, BlobName),
 }
 
-/// Which state of a blob is meant.
+/// The state of a blob that a request addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Revision {
     /// The blob itself.
@@ -73,13 +73,13 @@ pub struct BlobRequest {
     pub container: ContainerName,
     /// The blob.
     pub blob: BlobName,
-    /// Which state of it. Writes other than deletion only take the blob itself.
+    /// The state that it addresses. Writes other than deletion accept only the current blob.
     pub revision: Revision,
-    /// The id of its lease, if it was sent. Empty for lease actions, which carry their ids.
+    /// The id of its lease, if the request has one. Empty for lease actions, which contain their ids.
     pub lease: Option<Guid>,
     /// Conditions. Empty for actions that accept none.
     pub conditions: Conditions,
-    /// The encryption that the request names.
+    /// The encryption of the request.
     pub encryption: Encryption,
     /// The operation.
     pub action: BlobAction,
@@ -98,18 +98,18 @@ pub enum BlobAction {
     GetBlockList(BlockListFilter),
     /// Read its tags.
     GetTags,
-    /// Read the ranges of a page blob that were written.
+    /// Read the written ranges of a page blob.
     GetPageRanges(GetPageRanges),
 
     /// Create or replace a block blob by the streamed body.
     PutBlob(StreamedBody, Box<WriteSettings>),
-    /// Create or replace a block blob by the content of a source.
+    /// Create or replace a block blob with the content of a source.
     PutBlobFromUrl(Box<PutFromUrl>),
     /// Upload a block.
     PutBlock(BlockId, StreamedBody),
-    /// Upload a block by the content of a source.
+    /// Upload a block with the content of a source.
     PutBlockFromUrl(BlockId, Box<CopySource>, Digests),
-    /// Create or replace a block blob by uploaded and present blocks.
+    /// Create or replace a block blob from uploaded and existing blocks.
     PutBlockList(Vec<BlockRef>, Box<WriteSettings>),
 
     /// Create an empty append blob.
@@ -118,7 +118,7 @@ pub enum BlobAction {
     AppendBlock(StreamedBody, AppendConditions),
     /// Append the content of a source.
     AppendBlockFromUrl(Box<CopySource>, Digests, AppendConditions),
-    /// Let an append blob take no more, if it has this length.
+    /// Seal an append blob, if it has this length.
     Seal(AppendConditions),
 
     /// Create a page blob of zeros.
@@ -139,7 +139,7 @@ pub enum BlobAction {
     /// Copy what has changed since the last snapshot of a page blob.
     IncrementalCopy(Box<CopySource>),
 
-    /// Copy a blob, now or later.
+    /// Copy a blob, synchronously or in the background.
     Copy(Box<CopyBlob>),
     /// Stop a copy.
     AbortCopy(Guid),
@@ -161,13 +161,13 @@ pub enum BlobAction {
     /// Set or clear the legal hold.
     SetLegalHold(bool),
 
-    /// Make a snapshot, with other metadata perhaps.
+    /// Take a snapshot, optionally with other metadata.
     Snapshot(Option<Metadata>),
     /// Delete it or its snapshots.
     Delete {
         /// Which snapshots.
         snapshots: DeleteSnapshots,
-        /// Also if it could be restored.
+        /// Is it permanent, even if the blob could be restored?
         is_permanent: bool,
     },
     /// Restore it and its snapshots.
@@ -176,24 +176,24 @@ pub enum BlobAction {
     Lease(LeaseAction),
 }
 
-/// How to read the content of a blob.
+/// The way to read the content of a blob.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GetBlob {
     /// Which bytes.
     pub range: Option<ByteRange>,
-    /// Checksums of those bytes that the response contains. Fails with `OutOfRangeInput` if the range of the blob is longer
-    /// than [`crate::blob::limits::CHECKED_RANGE_BYTES_MAX`]; only ranges without end can be.
+    /// The checksums of these bytes that the response contains. Fails with `OutOfRangeInput` if the range of
+    /// the blob is longer than [`crate::blob::limits::CHECKED_RANGE_BYTES_MAX`]; only open ranges can be.
     pub digests: Digests,
-    /// May a range of an empty blob get 200? It does in versions before 2013-08-15.
+    /// Does a range of an empty blob get 200? It does in versions before 2013-08-15.
     pub allows_empty_range: bool,
 }
 
-/// Which page ranges to read.
+/// The page ranges to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GetPageRanges {
     /// Which bytes.
     pub range: Option<ByteRange>,
-    /// Only what has changed since this snapshot.
+    /// Only ranges that have changed since this snapshot.
     pub previous: Option<DateTime>,
     /// The first byte of the page of results.
     pub from: Option<u64>,
@@ -215,9 +215,9 @@ pub struct PageSpan {
 pub struct PutFromUrl {
     /// The source.
     pub source: CopySource,
-    /// The settings of the new blob. Without metadata, it gets that of the source.
+    /// The settings of the new blob. If it has no metadata, it gets that of the source.
     pub settings: WriteSettings,
-    /// Do HTTP headers come from the source where the request names none?
+    /// Are HTTP headers that are not in the request copied from the source?
     pub copies_headers: bool,
     /// Where tags come from.
     pub tags: TagOption,
@@ -240,9 +240,9 @@ pub struct CopyBlob {
     pub tag_option: TagOption,
     /// The tier of the copy.
     pub tier: Option<AccessTier>,
-    /// How urgently the copy of an archived blob is to be readable.
+    /// The priority of making the copy of an archived blob readable.
     pub priority: RehydratePriority,
-    /// Is the copy of an append blob to be sealed?
+    /// Should the copy of an append blob be sealed?
     pub seals: Option<bool>,
     /// Immutability policy and legal hold of the copy.
     pub immutability: Immutability,
@@ -253,7 +253,7 @@ pub struct CopyBlob {
 /// The changes of Set Blob Properties.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SetProperties {
-    /// All HTTP headers, if the request names any of them.
+    /// All HTTP headers, if the request contains any of them.
     pub headers: Option<ContentHeaders>,
     /// The new size of a page blob.
     pub size: Option<u64>,
@@ -261,7 +261,7 @@ pub struct SetProperties {
     pub sequence: Option<SequenceAction>,
 }
 
-/// When a blob deletes itself.
+/// The time at which a blob deletes itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiry {
     /// Never.
@@ -290,7 +290,7 @@ impl Operation {
         }
     }
 
-    /// The container that it is about.
+    /// The container that it concerns.
     pub fn container(&self) -> Option<&ContainerName> {
         match self {
             Operation::GetAccountInformation(
@@ -303,7 +303,7 @@ impl Operation {
         }
     }
 
-    /// The blob that it is about.
+    /// The blob that it concerns.
     pub fn blob(&self) -> Option<&BlobName> {
         match self {
             Operation::GetAccountInformation(AccountScope::Blob(_, blob)) => Some(blob),
@@ -359,7 +359,7 @@ impl BlobAction {
         }
     }
 
-    /// The body that is streamed beside the operation.
+    /// The body, which is streamed separately from the operation.
     pub fn body(&self) -> Option<&StreamedBody> {
         match self {
             BlobAction::PutBlob(body, _)

@@ -1,4 +1,4 @@
-//! The outcomes of operations that did not fail.
+//! The outcomes of successful operations.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ use crate::blob::write::Digested;
 use crate::policy::SignedIdentifier;
 use crate::{DateTime, Guid, Metadata, ServiceProperties};
 
-/// The outcome of an operation that did not fail.
+/// The outcome of a successful operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// The properties of the service.
     Properties(Arc<ServiceProperties>),
     /// They were changed.
     PropertiesSet,
-    /// The secondary is not behind: it reads the same rows.
+    /// The secondary is up to date, since it reads the same rows.
     Stats,
     /// The kind of the account.
     AccountInformation(AccountInformation),
-    /// A key by which a user signs.
+    /// A key with which a user signs.
     UserDelegationKey(Box<UserDelegationKey>),
     /// A page of containers.
     Containers(ContainerPage),
@@ -81,7 +81,7 @@ pub enum Outcome {
         /// The number of appends so far.
         committed_blocks: u32,
     },
-    /// An append blob takes no more.
+    /// An append blob was sealed.
     Sealed(Stamp),
     /// Pages were written.
     PagesWritten {
@@ -138,12 +138,12 @@ pub enum Outcome {
     SnapshotMade {
         /// The state of the snapshot.
         written: Box<Written>,
-        /// Its time, which is its name.
+        /// Its time, which identifies it.
         snapshot: DateTime,
     },
     /// The blob or its snapshots were deleted.
     Deleted {
-        /// Can they not be restored?
+        /// Is the deletion permanent?
         is_permanent: bool,
     },
     /// The blob and its snapshots were restored.
@@ -157,7 +157,7 @@ pub struct AccountInformation {
     pub sku: &'static str,
     /// `x-ms-account-kind`.
     pub kind: &'static str,
-    /// Has it a hierarchical namespace?
+    /// Does it have a hierarchical namespace?
     pub has_namespace: bool,
 }
 
@@ -174,7 +174,7 @@ pub struct BlobContent {
     pub properties: BlobProperties,
     /// Which bytes follow.
     pub extent: ResponseExtent,
-    /// Checksums of those bytes, if the request asks for them.
+    /// Checksums of these bytes, if they were requested.
     pub digested: Digested,
 }
 
@@ -183,9 +183,9 @@ pub struct BlobContent {
 pub struct BlockList {
     /// The state and the size of the blob; `None` if it has only uncommitted blocks.
     pub blob: Option<(Stamp, u64)>,
-    /// Committed blocks in the order of the content; `None` if the request does not ask for them.
+    /// Committed blocks in the order of the content; `None` if they were not requested.
     pub committed: Option<Vec<BlockEntry>>,
-    /// Uncommitted blocks in the order of their ids; `None` if the request does not ask for them.
+    /// Uncommitted blocks in the order of their ids; `None` if they were not requested.
     pub uncommitted: Option<Vec<BlockEntry>>,
 }
 
@@ -196,22 +196,22 @@ pub struct PageRanges {
     pub stamp: Stamp,
     /// The size of the blob.
     pub size: u64,
-    /// First and last byte of each range, in order; with `true` for ranges that were cleared.
+    /// First and last byte of each range, in order, with `true` for cleared ranges.
     pub ranges: Vec<(u64, u64, bool)>,
     /// The first byte of the next page of results.
     pub next: Option<u64>,
-    /// Did the request ask for pages of results? Then the last one says that there is no more.
+    /// Were pages of results requested? If so, the last one says that there are no more.
     pub is_paged: bool,
 }
 
-/// The state that a write leaves behind.
+/// The state after a write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
     /// ETag and time of the change.
     pub stamp: Stamp,
     /// Checksums of the body or of the copied bytes.
     pub digested: Digested,
-    /// The id of the version, in an account with versions.
+    /// The id of the version, in an account with versioning.
     pub version: Option<DateTime>,
     /// The encryption of the blob.
     pub encryption: EncryptionView,

@@ -7,7 +7,7 @@ use crate::blob::protection::{DeletedInfo, EncryptionView, ImmutabilityPolicy, V
 use crate::blob::tier::TierInfo;
 use crate::{DateTime, Metadata};
 
-/// The kind of a blob. It never changes; a write of another kind makes a new blob.
+/// The kind of a blob. It never changes; a write of another kind creates a new blob.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BlobKind {
     /// Committed from blocks.
@@ -38,7 +38,7 @@ impl BlobKind {
     }
 }
 
-/// The type of a blob whose writer names none.
+/// The default content type.
 pub const CONTENT_TYPE_DEFAULT: &str = "application/octet-stream";
 
 /// An MD5 hash.
@@ -49,7 +49,7 @@ pub type Md5 = [u8; 16];
 pub enum ContentMd5 {
     /// A hash.
     Hash(Md5),
-    /// Bytes that cannot be a hash.
+    /// Bytes that are not a valid hash.
     Other(Box<[u8]>),
 }
 
@@ -84,7 +84,7 @@ pub struct ContentHeaders {
     pub content_encoding: Option<String>,
     /// `Content-Language`.
     pub content_language: Option<String>,
-    /// `Content-MD5` of the whole blob. Only Put Blob checks it.
+    /// `Content-MD5` of the whole blob. Only Put Blob verifies it.
     pub content_md5: Option<ContentMd5>,
     /// `Content-Disposition`.
     pub content_disposition: Option<String>,
@@ -117,11 +117,11 @@ pub struct BlobProperties {
     pub sequence_number: Option<u64>,
     /// The number of appends to an append blob.
     pub committed_blocks: Option<u32>,
-    /// Is it an append blob that takes no more?
+    /// Is it a sealed append blob?
     pub is_sealed: bool,
     /// The number of tags.
     pub tag_count: usize,
-    /// Its version, in an account with versions.
+    /// Its version, in an account with versioning.
     pub version: Option<VersionInfo>,
     /// Its encryption.
     pub encryption: EncryptionView,
@@ -131,9 +131,9 @@ pub struct BlobProperties {
     pub legal_hold: bool,
     /// When it deletes itself.
     pub expires: Option<DateTime>,
-    /// When it was read last, where that is tracked.
+    /// The last access time, if it is tracked.
     pub last_accessed: Option<DateTime>,
-    /// When it was deleted, if it can be restored.
+    /// The time of its deletion, if it can be restored.
     pub deleted: Option<DeletedInfo>,
 }
 
@@ -152,7 +152,7 @@ impl ContentHeaders {
 }
 
 impl BlobProperties {
-    /// About the memory that they take.
+    /// The approximate memory that they take.
     pub fn bytes(&self) -> usize {
         let metadata = self.metadata.bytes() + 64 * self.metadata.len();
         let copy = self.copy.as_ref();

@@ -1,4 +1,4 @@
-//! Encryption with keys of the client, immutability, soft delete and versions: the parts of requests and responses.
+//! The parts of requests and responses for customer-provided keys, immutability, soft delete and versions.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use crate::DateTime;
 pub struct CustomerKey {
     /// The AES-256 key.
     pub key: [u8; 32],
-    /// Its SHA-256, by which responses name it.
+    /// Its SHA-256, which identifies it in responses.
     pub sha256: [u8; 32],
 }
 
-// The key is a secret: it never shows.
+// The key is a secret: it is never printed.
 impl fmt::Debug for CustomerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("CustomerKey(…)")
     }
 }
 
-/// The encryption that a request asks for.
+/// The encryption that was requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Encryption {
     /// A key of the client.
@@ -29,7 +29,7 @@ pub struct Encryption {
     pub scope: Option<String>,
 }
 
-/// The encryption of a blob, as responses show it.
+/// The encryption of a blob, as shown in responses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EncryptionView {
     /// The SHA-256 of the client's key.
@@ -39,13 +39,13 @@ pub struct EncryptionView {
 }
 
 impl Encryption {
-    /// The part that responses show.
+    /// The part that is shown in responses.
     pub fn view(&self) -> EncryptionView {
         EncryptionView { key_sha256: self.key.as_ref().map(|key| key.sha256), scope: self.scope.clone() }
     }
 }
 
-/// How firmly an immutability policy holds.
+/// The mode of an immutability policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ImmutabilityMode {
     /// It can be removed.
@@ -70,7 +70,7 @@ impl ImmutabilityMode {
     }
 }
 
-/// An immutability policy: until then the blob can be neither changed nor deleted.
+/// An immutability policy: until its end, the blob can be neither changed nor deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImmutabilityPolicy {
     /// Until when.
@@ -79,7 +79,7 @@ pub struct ImmutabilityPolicy {
     pub mode: ImmutabilityMode,
 }
 
-/// The protection that a write gives a blob.
+/// The protection that a write sets on a blob.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Immutability {
     /// A policy.
@@ -88,12 +88,12 @@ pub struct Immutability {
     pub legal_hold: Option<bool>,
 }
 
-/// The version of a blob in an account with versions.
+/// The version of a blob in an account with versioning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionInfo {
     /// Its id.
     pub id: DateTime,
-    /// Is it the one that requests without version id read?
+    /// Is it the current version, which requests without a version id read?
     pub is_current: bool,
 }
 
@@ -102,6 +102,6 @@ pub struct VersionInfo {
 pub struct DeletedInfo {
     /// When it was deleted.
     pub time: DateTime,
-    /// The days that it is still kept.
+    /// The number of days for which it is still kept.
     pub remaining_days: u32,
 }

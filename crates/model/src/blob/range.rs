@@ -1,19 +1,19 @@
-//! Ranges of bytes: from the header of a request and the size of a blob to the bytes to send.
+//! Ranges of bytes: computes the bytes to send from the header of a request and the size of a blob.
 
 use crate::{ErrorCode, Failure};
 
-/// A range as a request names it: `bytes=first-last` or `bytes=first-`.
+/// A range in a request: `bytes=first-last` or `bytes=first-`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteRange {
     /// The first byte.
     pub first: u64,
-    /// The last byte, included; `None` up to the end.
+    /// The last byte, inclusive; `None` for an open range.
     pub last: Option<u64>,
 }
 
 impl ByteRange {
-    /// Reads the value of `Range` or `x-ms-range`. `None` for every other form (several ranges, suffixes, other units),
-    /// which means the same as no header.
+    /// Reads the value of `Range` or `x-ms-range`. `None` for every other form (several ranges, suffixes, other
+    /// units), which are ignored.
     ///
     /// ```
     /// use lazuli_model::blob::ByteRange;
@@ -36,13 +36,13 @@ impl ByteRange {
         last.is_none_or(|last| first <= last).then_some(Self { first, last })
     }
 
-    /// The number of bytes, if the range has an end.
+    /// The number of bytes, if the range is not open.
     pub fn length(self) -> Option<u64> {
         self.last.map(|last| (last - self.first).saturating_add(1))
     }
 }
 
-/// A number of any length: one that is too large for a blob counts as the largest.
+/// A number of any length: one that is too large counts as the largest.
 fn number(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(u64::MAX))
@@ -53,7 +53,7 @@ fn number(text: &str) -> Option<u64> {
 pub enum ResponseExtent {
     /// All of them: 200.
     Full,
-    /// Some of them: 206. The last byte is included and exists.
+    /// Some of them: 206. The last byte is inclusive and exists.
     Part {
         /// The first byte.
         first: u64,
@@ -63,7 +63,7 @@ pub enum ResponseExtent {
 }
 
 impl ResponseExtent {
-    /// The bytes that a request for `range` gets of a blob of `size` bytes; `None` if there are none (416).
+    /// The bytes of a blob of `size` bytes for a request for `range`; `None` if there are none (416).
     ///
     /// The range of an empty blob is never satisfiable. Clients rely on this to detect empty blobs.
     pub fn resolve(range: Option<ByteRange>, size: u64) -> Option<Self> {
@@ -75,8 +75,8 @@ impl ResponseExtent {
         })
     }
 
-    /// The failure if [`ResponseExtent::resolve`] finds nothing. Its response states the size in `Content-Range`, from
-    /// which clients learn that a blob is empty.
+    /// The failure if [`ResponseExtent::resolve`] finds nothing. Its response states the size in
+    /// `Content-Range`, which shows clients that a blob is empty.
     pub fn unsatisfiable(size: u64) -> Failure {
         Failure::from(ErrorCode::InvalidRange).detail("Content-Range", format!("bytes */{size}"))
     }

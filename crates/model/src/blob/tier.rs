@@ -5,7 +5,7 @@ use crate::DateTime;
 // Rows store the position of a tier in this list: append new tiers at its end.
 macro_rules! tiers {
     ($($variant:ident, $name:literal;)*) => {
-        /// An access tier. Those of page blobs name the size of a premium disk.
+        /// An access tier. Those of page blobs stand for the size of a premium disk.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[expect(missing_docs, reason = "each tier is documented by its name")]
         pub enum AccessTier { $($variant,)* }
@@ -53,7 +53,7 @@ impl AccessTier {
         matches!(self, Hot | Cool | Cold | Archive | Smart)
     }
 
-    /// The tier that a blob in the smart tier is in at the moment. Lazuli never moves it, so it stays in the first.
+    /// The current tier of a blob in the smart tier. Lazuli never moves it, so it stays in the first one.
     pub const fn within_smart(self) -> Option<AccessTier> {
         match self {
             AccessTier::Smart => Some(AccessTier::Hot),
@@ -62,7 +62,7 @@ impl AccessTier {
     }
 }
 
-/// How urgently a blob is to leave the archive.
+/// The priority of moving a blob out of the archive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RehydratePriority {
     /// Within hours.
@@ -93,11 +93,11 @@ impl RehydratePriority {
 pub struct TierInfo {
     /// The tier that it is in.
     pub tier: AccessTier,
-    /// Is it the default of the account, not chosen for this blob?
+    /// Is it the default of the account, rather than chosen for this blob?
     pub is_inferred: bool,
     /// When it was chosen.
     pub changed: Option<DateTime>,
-    /// The tier that it goes to from the archive, and how urgently.
+    /// The tier to which it moves from the archive, and the priority.
     pub rehydrating: Option<(AccessTier, RehydratePriority)>,
 }
 
@@ -108,7 +108,7 @@ impl Default for TierInfo {
 }
 
 impl TierInfo {
-    /// The value of `x-ms-archive-status`, while it leaves the archive.
+    /// The value of `x-ms-archive-status`, while the blob leaves the archive.
     pub fn archive_status(&self) -> Option<&'static str> {
         match self.rehydrating?.0 {
             AccessTier::Hot => Some("rehydrate-pending-to-hot"),

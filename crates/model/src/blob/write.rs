@@ -1,4 +1,4 @@
-//! The parts of writes: declared bodies and their checksums, and the settings that a write gives a blob.
+//! The parts of writes: declared bodies and their checksums, and the settings that a write applies to a blob.
 
 use crate::Metadata;
 use crate::blob::properties::{ContentHeaders, Md5};
@@ -6,10 +6,10 @@ use crate::blob::protection::Immutability;
 use crate::blob::tag::Tags;
 use crate::blob::tier::AccessTier;
 
-/// A CRC-64/NVME checksum in the order of the wire: least significant byte first.
+/// A CRC-64/NVME checksum in wire order: least significant byte first.
 pub type Crc64 = [u8; 8];
 
-/// Which checksums of a body are needed: for the response, for the blob's properties, or to compare.
+/// The checksums that a body needs: for the response, for the blob's properties, or for verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digests {
     /// The MD5 hash.
@@ -18,7 +18,7 @@ pub struct Digests {
     pub crc64: bool,
 }
 
-/// The checksums of a body, as far as they are known.
+/// The checksums of a body, if known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digested {
     /// The MD5 hash.
@@ -27,12 +27,12 @@ pub struct Digested {
     pub crc64: Option<Crc64>,
 }
 
-/// A body that is streamed beside the operation.
+/// A body that is streamed separately from the operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamedBody {
     /// Its length in bytes.
     pub length: u64,
-    /// The checksums that it must have; otherwise `Md5Mismatch` or `Crc64Mismatch`.
+    /// The checksums that it must match; otherwise `Md5Mismatch` or `Crc64Mismatch`.
     pub expected: Digested,
     /// The checksums for the response and for the blob's properties.
     pub needed: Digests,
@@ -48,7 +48,7 @@ impl StreamedBody {
     }
 }
 
-/// The settings that a write gives a blob. Whatever is not named here is cleared.
+/// The settings that a write applies to a blob. Settings that are absent here are cleared.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteSettings {
     /// HTTP headers.
@@ -66,7 +66,7 @@ pub struct WriteSettings {
 /// The change of a page blob's sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceAction {
-    /// Set it to the larger of both.
+    /// Set it to the larger of both numbers.
     Max(u64),
     /// Set it.
     Update(u64),
@@ -74,10 +74,10 @@ pub enum SequenceAction {
     Increment,
 }
 
-/// Which snapshots a deletion takes along.
+/// The snapshots that a deletion includes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeleteSnapshots {
-    /// None: a blob with snapshots cannot be deleted.
+    /// No snapshots: a blob with snapshots cannot be deleted.
     #[default]
     Unspecified,
     /// All, with the blob.
@@ -86,7 +86,7 @@ pub enum DeleteSnapshots {
     Only,
 }
 
-/// Where the tags of a copy come from.
+/// The source of the tags of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TagOption {
     /// From the request.

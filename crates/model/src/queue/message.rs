@@ -8,7 +8,7 @@ use crate::{DateTime, Guid};
 /// Update Message) gives it a new receipt, so an old one no longer matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Receipt {
-    /// The time of next visibility that came with this state.
+    /// The time of next visibility in this state.
     pub next_visible: DateTime,
     /// The number of the message in its queue, which never changes.
     pub sequence: u64,
@@ -19,13 +19,13 @@ pub struct Receipt {
 /// A message as Peek Messages returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The id that the service gave it.
+    /// The id that the service assigned.
     pub id: Guid,
     /// When it was put.
     pub inserted: DateTime,
-    /// When it disappears. [`DateTime::MAX`] means never.
+    /// The time at which it expires. [`DateTime::MAX`] means never.
     pub expires: DateTime,
-    /// How often Get Messages has returned it.
+    /// Number of times that Get Messages has returned it.
     pub dequeue_count: u32,
     /// The text, exactly as it was put.
     pub text: Box<str>,
@@ -36,19 +36,20 @@ pub struct Message {
 pub struct Dequeued {
     /// The message. Its dequeue count includes this dequeue.
     pub message: Message,
-    /// The right to update or delete it. `receipt.next_visible` is when others see it again.
+    /// The right to update or delete it. At `receipt.next_visible`, it becomes visible again.
     pub receipt: Receipt,
 }
 
 /// Everything that Put Message reports about the new message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Enqueued {
-    /// The id that the service gave it.
+    /// The id that the service assigned.
     pub id: Guid,
     /// When it was put.
     pub inserted: DateTime,
-    /// When it disappears. [`DateTime::MAX`] means never.
+    /// The time at which it expires. [`DateTime::MAX`] means never.
     pub expires: DateTime,
-    /// The right to update or delete it before anyone dequeues it. `receipt.next_visible` is when it can be dequeued.
+    /// The right to update or delete it before anyone dequeues it. From `receipt.next_visible` on, it can be
+    /// dequeued.
     pub receipt: Receipt,
 }

@@ -1,4 +1,4 @@
-//! Queue names: checked once, kept with the proof in the type.
+//! Queue names: validated once; the type guarantees that they are valid.
 
 use std::fmt;
 use std::str::FromStr;

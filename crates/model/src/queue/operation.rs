@@ -55,7 +55,7 @@ pub enum Operation {
         /// Maximum number of messages.
         count: u32,
     },
-    /// Change the time of next visibility of a message, and perhaps its text.
+    /// Change the time of next visibility of a message, and optionally its text.
     UpdateMessage {
         /// The message.
         target: MessageTarget,
@@ -70,7 +70,7 @@ pub enum Operation {
     ClearMessages(QueueName),
     /// Move visible messages to the back of another queue, each exactly once. Azure does not have this operation.
     MoveMessages {
-        /// The queue that they leave.
+        /// The queue from which they are taken.
         from: QueueName,
         /// The destination queue.
         to: QueueName,
@@ -81,7 +81,7 @@ pub enum Operation {
     GetProperties,
     /// Change some properties of the service.
     SetProperties(Box<PropertiesUpdate>),
-    /// Read how far the secondary is behind.
+    /// Read the replication state of the secondary.
     GetStats,
     /// Issue a key with which the user signs shared access signatures.
     GetUserDelegationKey(KeyPeriod),
@@ -125,7 +125,7 @@ impl Operation {
         }
     }
 
-    /// The queue that it works on, if it works on one.
+    /// The queue that it works on, if any.
     pub fn queue(&self) -> Option<&QueueName> {
         match self {
             Operation::CreateQueue(queue, _)
@@ -162,7 +162,7 @@ pub struct QueueQuery {
     pub metadata: bool,
 }
 
-/// The outcome of an operation that succeeded.
+/// The outcome of a successful operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A page of queues, in the order of their names.
@@ -174,7 +174,7 @@ pub enum Outcome {
     },
     /// The queue was created.
     QueueCreated,
-    /// The queue existed already with the same metadata.
+    /// The queue already existed with the same metadata.
     QueueUnchanged,
     /// The queue was deleted.
     QueueDeleted,
@@ -195,7 +195,7 @@ pub enum Outcome {
     MessagePut(Enqueued),
     /// Dequeued messages.
     Messages(Vec<Dequeued>),
-    /// Messages that stay as they are.
+    /// Messages that are not changed.
     Peeked(Vec<Message>),
     /// The message was changed.
     MessageUpdated {
@@ -206,13 +206,13 @@ pub enum Outcome {
     MessageDeleted,
     /// All messages were deleted.
     MessagesCleared,
-    /// This many messages were moved.
+    /// The number of moved messages.
     MessagesMoved(u64),
     /// The properties of the service.
     Properties(Arc<ServiceProperties>),
     /// The properties were changed.
     PropertiesSet,
-    /// The secondary is in step with the primary: it reads the same rows.
+    /// The secondary is up to date, since it reads the same rows.
     Stats,
     /// A user delegation key.
     UserDelegationKey(Box<UserDelegationKey>),

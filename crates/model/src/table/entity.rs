@@ -1,4 +1,4 @@
-//! An entity to be stored: its key, and properties that have passed every check of the data model.
+//! An entity to be stored: its key, and properties that have passed all checks of the data model.
 
 use crate::error::{ErrorCode, Failure};
 use crate::table::key::utf16_len;
@@ -11,7 +11,7 @@ use crate::{DateTime, Key, PackedRow, Value, ValueRef};
 pub const PARTITION_KEY: &str = "PartitionKey";
 /// The name of the second key property.
 pub const ROW_KEY: &str = "RowKey";
-/// The name of the property that the service maintains.
+/// The name of the property that the service sets.
 pub const TIMESTAMP: &str = "Timestamp";
 
 /// The keys that identify an entity in its table.
@@ -32,8 +32,8 @@ pub struct Property {
     pub value: Value,
 }
 
-/// The properties of an entity, system properties excepted: names legal and unique, values within their limits. They are
-/// packed as they are stored, so that reading a request allocates once for all of them.
+/// The properties of an entity, except system properties: names are valid and unique, values within their
+/// limits. They are packed in the stored form, so that parsing a request allocates once for all of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Properties(PackedRow);
 
@@ -44,7 +44,7 @@ impl Default for Properties {
 }
 
 impl Properties {
-    /// Checks the properties and keeps them in the order given.
+    /// Checks the properties and keeps them in their order.
     pub fn new(properties: Vec<Property>) -> Result<Self, Failure> {
         let borrowed: Vec<_> = properties.iter().map(|p| (p.name.as_str(), p.value.as_ref())).collect();
         Self::of(&borrowed)
@@ -56,8 +56,8 @@ impl Properties {
         Ok(Self(PackedRow::of(properties)))
     }
 
-    /// Checks the properties and puts them in ordinal order of their names: replacing and merging store them so, inserting
-    /// keeps the order given.
+    /// Checks the properties and sorts them by name in ordinal order: replacing and merging store them in this
+    /// order, inserting keeps the original one.
     pub fn sorted(mut properties: Vec<(&str, ValueRef<'_>)>) -> Result<Self, Failure> {
         check(&properties)?;
         properties.sort_by(|(a, _), (b, _)| crate::utf16_cmp(a, b));
@@ -71,12 +71,12 @@ impl Properties {
 
     /// The properties in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, ValueRef<'_>)> {
-        // They were packed here, so every one of them can be read.
+        // They were packed here, so they can be read.
         self.0.iter().filter_map(Result::ok)
     }
 }
 
-/// Checks names and values, each by itself and all together.
+/// Checks names and values, individually and together.
 fn check(properties: &[(&str, ValueRef<'_>)]) -> Result<(), Failure> {
     for (name, value) in properties {
         check_name(name)?;
@@ -112,12 +112,12 @@ pub fn is_property_name(name: &str) -> bool {
         && chars.all(|c| unicode_ident::is_xid_continue(c) || is_joiner(c))
 }
 
-/// Marks that join letters or keep them apart, which scripts such as Persian's need inside of words.
+/// Marks that join letters or keep them apart, which some scripts, such as Persian, need inside words.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
 
-/// Rejects a name that a property may not have, and a value that it cannot hold.
+/// Rejects an invalid property name, and a value that cannot be stored.
 pub fn check_property(name: &str, value: &Value) -> Result<(), Failure> {
     check_name(name)?;
     check_value(name, &value.as_ref())

@@ -11,9 +11,9 @@ pub enum Expr {
     Or(Vec<Expr>),
     /// The condition does not hold.
     Not(Box<Expr>),
-    /// A property compared with a constant; a constant on the left is turned around when it is read.
+    /// A property compared with a constant; if the constant is on the left, the parser swaps the sides.
     Compare(Comparison),
-    /// A Boolean property on its own: it holds where the property is `true`.
+    /// A Boolean property on its own: it holds if the property is `true`.
     Flag(String),
     /// Known without looking at an entity.
     Constant(bool),

@@ -1,4 +1,4 @@
-//! PartitionKey and RowKey values, and the order they sort in.
+//! PartitionKey and RowKey values, and their order.
 //!
 //! Keys sort as UTF-16 code units ([`utf16_cmp`]).
 
@@ -8,11 +8,12 @@ use std::fmt;
 use crate::table::limits::KEY_UNITS_MAX;
 use crate::utf16_cmp;
 
-/// A checked PartitionKey or RowKey: not too long, no forbidden character. The empty string is a legal key.
+/// A checked PartitionKey or RowKey: not too long, without forbidden characters. The empty string is a legal
+/// key.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Key(Box<str>);
 
-/// Why a string is not a key.
+/// The reason why a string is not a valid key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyError {
     /// More than [`KEY_UNITS_MAX`] UTF-16 code units.
@@ -40,7 +41,7 @@ impl Key {
     }
 }
 
-/// Characters that no key may hold.
+/// Characters that are not allowed in keys.
 pub fn is_forbidden(c: char) -> bool {
     matches!(c, '/' | '\\' | '#' | '?' | '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}')
 }

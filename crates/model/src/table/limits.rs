@@ -1,4 +1,4 @@
-//! Every limit of the data model, each with its unit and where it comes from.
+//! Every limit of the data model, each with its unit and its source.
 
 /// Shortest table name. Shorter is `OutOfRangeInput`.
 pub const TABLE_NAME_CHARS_MIN: usize = 3;
@@ -10,18 +10,18 @@ pub const KEY_UNITS_MAX: usize = 1024;
 
 /// Longest property name in characters. Longer is `PropertyNameTooLong`.
 pub const PROPERTY_NAME_CHARS_MAX: usize = 255;
-/// Most properties that a user may give an entity; three more are the system's.
+/// Maximum properties of an entity, in addition to three system properties.
 pub const PROPERTIES_MAX: usize = 252;
 /// Longest string value in UTF-16 code units (64 KiB).
 pub const STRING_UNITS_MAX: usize = 32 * 1024;
 /// Longest binary value.
 pub const BINARY_BYTES_MAX: usize = 64 * 1024;
-/// Largest entity by the service's own measure: see [`crate::table::entity::entity_bytes`].
+/// Maximum size of an entity, by the service's own formula: see [`crate::table::entity::entity_bytes`].
 pub const ENTITY_BYTES_MAX: usize = 1024 * 1024;
 
 /// Maximum number of rows in one response, and the largest `$top`.
 pub const PAGE_ROWS_MAX: usize = 1000;
-/// Entity data in one response: names and values counted, markup not.
+/// Maximum entity data in one response: names and values, without markup.
 pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Maximum number of operations in one change set.
@@ -32,9 +32,10 @@ pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Maximum number of names in `$select`.
 pub const SELECT_NAMES_MAX: usize = 255;
 
-/// Most comparisons in one `$filter`. The documents say 15, real filters have many more; this bounds our work.
+/// Maximum comparisons in one `$filter`. The documentation says 15, but real filters have many more; this
+/// bounds the work.
 pub const FILTER_COMPARISONS_MAX: usize = 512;
-/// Deepest nesting of one `$filter`: parsing, printing and evaluation recurse this deep at most.
+/// Maximum nesting of one `$filter`, which bounds the recursion of parsing, printing and evaluation.
 pub const FILTER_DEPTH_MAX: usize = 128;
 
 const _: () = assert!(ENTITY_BYTES_MAX < PAGE_BYTES_MAX);

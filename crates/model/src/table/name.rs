@@ -1,4 +1,4 @@
-//! Table names: checked once, kept with the proof in the type.
+//! Table names: validated once; the type guarantees that they are valid.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,9 +6,9 @@ use std::str::FromStr;
 use crate::Service;
 use crate::table::limits::{TABLE_NAME_CHARS_MAX, TABLE_NAME_CHARS_MIN};
 
-/// A legal table name, in the letter case it was given.
+/// A valid table name, in its original letter case.
 ///
-/// Names are unique without regard to case: compare by [`TableName::folded`].
+/// Names are unique case-insensitively: compare them by [`TableName::folded`].
 ///
 /// ```
 /// # use lazuli_model as lazuli_client;
@@ -22,8 +22,9 @@ use crate::table::limits::{TABLE_NAME_CHARS_MAX, TABLE_NAME_CHARS_MIN};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TableName(Box<str>);
 
-/// The tables in which the services keep their metrics, hidden from listings: four of each service, in the order hour
-/// primary, hour secondary, minute primary, minute secondary. Clients can read them and delete rows, nothing else.
+/// The tables in which the services keep their metrics, hidden from listings: four of each service, in the
+/// order hour primary, hour secondary, minute primary, minute secondary. Clients can only read them and delete
+/// rows.
 pub const METRICS_TABLES: [&str; 12] = [
     "$MetricsHourPrimaryTransactionsTable",
     "$MetricsHourSecondaryTransactionsTable",
@@ -77,7 +78,7 @@ const METRICS_TABLES_RENAMED: [(&str, &str); 3] = [
 pub enum NameError {
     /// Shorter than 3 or longer than 63 characters.
     Length,
-    /// A character other than ASCII letters and digits, a digit first, or the reserved name.
+    /// A character other than ASCII letters and digits, a digit at the start, or the reserved name.
     Characters,
 }
 
@@ -95,7 +96,7 @@ impl fmt::Display for NameError {
 impl std::error::Error for NameError {}
 
 impl TableName {
-    /// Checks `text`. The length is checked first, as a name that is wrong in both ways is reported by its length.
+    /// Checks `text`. The length is checked first: a name with both errors is reported for its length.
     ///
     /// ```
     /// # use lazuli_model as lazuli_client;
@@ -116,8 +117,8 @@ impl TableName {
         Ok(Self(text.into()))
     }
 
-    /// The name of one of the [`METRICS_TABLES`], or of those that only Azure has, in any letter case. An older name
-    /// stands for the table that replaces it.
+    /// The name of one of the [`METRICS_TABLES`], or of those that only Azure has, in any letter case. An older
+    /// name is an alias of the table that replaced it.
     ///
     /// ```
     /// # use lazuli_model as lazuli_client;
@@ -134,7 +135,7 @@ impl TableName {
         Some(Self(name.into()))
     }
 
-    /// Is it the service's own?
+    /// Does it belong to the service itself?
     ///
     /// ```
     /// # use lazuli_model as lazuli_client;
@@ -147,7 +148,7 @@ impl TableName {
         self.0.starts_with('$')
     }
 
-    /// The name as given.
+    /// The name in its original letter case.
     ///
     /// ```
     /// # use lazuli_model as lazuli_client;
@@ -159,7 +160,7 @@ impl TableName {
         &self.0
     }
 
-    /// Do both name the same table?
+    /// Are both the name of the same table?
     ///
     /// ```
     /// # use lazuli_model as lazuli_client;

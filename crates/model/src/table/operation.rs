@@ -17,7 +17,7 @@ pub enum Operation {
     GetTable(TableName),
     /// Create a table.
     CreateTable(TableName),
-    /// Delete a table with all that is in it.
+    /// Delete a table with all its entities.
     DeleteTable(TableName),
     /// Read one entity.
     GetEntity {
@@ -40,16 +40,16 @@ pub enum Operation {
         /// The change.
         write: EntityWrite,
     },
-    /// Change several entities of one partition together or not at all.
+    /// Change several entities of one partition atomically.
     Batch {
         /// The table.
         table: TableName,
-        /// The changes, in order; all keys have the same partition, and no key occurs twice.
+        /// The changes, in order; all keys have the same partition, and keys are unique.
         writes: Vec<EntityWrite>,
     },
     /// Read the stored access policies of a table.
     GetAcl(TableName),
-    /// Give a table other stored access policies.
+    /// Replace the stored access policies of a table.
     SetAcl(TableName, Vec<SignedIdentifier>),
     /// Read the properties of the service.
     GetProperties,
@@ -83,7 +83,7 @@ impl Operation {
 /// Which tables to list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableQuery {
-    /// Only those for which it holds; its one property is `TableName`.
+    /// Only tables that match it; its only property is `TableName`.
     pub filter: Option<Expr>,
     /// Maximum tables in this response.
     pub top: Option<usize>,
@@ -94,19 +94,18 @@ pub struct TableQuery {
 /// Which entities to read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EntityQuery {
-    /// Only those for which it holds.
+    /// Only entities that match it.
     pub filter: Option<Expr>,
     /// Maximum entities in this response.
     pub top: Option<usize>,
     /// Resume at the first entity that is not before this one.
     pub from: Option<EntityPosition>,
-    /// Bytes that each entity adds to the response regardless of its content: selected properties that it lacks are
+    /// Bytes that each entity adds to the response regardless of its content: missing selected properties are
     /// returned as null, and count towards the size of a page.
     pub row_bytes: usize,
 }
 
-/// A position in the order of a table. It need not name an entity that exists, and its strings need not be legal
-/// keys.
+/// A position in the order of a table. Its strings need not be valid keys or those of an existing entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityPosition {
     /// PartitionKey.
@@ -129,13 +128,13 @@ pub struct EntityWrite {
 pub enum EntityChange {
     /// It must not exist.
     Insert(Properties),
-    /// It must exist and match. Removes properties that are not given.
+    /// It must exist and match. Removes properties that are not specified.
     Replace(Properties, Match),
-    /// It must exist and match. Keeps properties that are not given.
+    /// It must exist and match. Keeps properties that are not specified.
     Merge(Properties, Match),
-    /// It may or may not exist. Removes properties that are not given.
+    /// It may or may not exist. Removes properties that are not specified.
     InsertOrReplace(Properties),
-    /// It may or may not exist. Keeps properties that are not given.
+    /// It may or may not exist. Keeps properties that are not specified.
     InsertOrMerge(Properties),
     /// It must exist and match.
     Delete(Match),
@@ -155,18 +154,18 @@ impl EntityWrite {
     }
 }
 
-/// The condition that `If-Match` sets on an entity that exists.
+/// The condition that `If-Match` sets on an existing entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
     /// `*`: any version.
     Any,
     /// The version with this Timestamp.
     Version(DateTime),
-    /// A well-formed ETag that cannot be one of ours.
+    /// A well-formed ETag that this service cannot have issued.
     Nothing,
 }
 
-/// The outcome of an operation that did not fail.
+/// The outcome of a successful operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// A page of table names, in order.
@@ -198,7 +197,7 @@ pub enum Outcome {
     Properties(Arc<ServiceProperties>),
     /// They were changed.
     PropertiesSet,
-    /// The secondary is not behind: it reads the same rows.
+    /// The secondary is up to date, since it reads the same rows.
     Stats,
 }
 
@@ -209,25 +208,25 @@ pub struct EntityPage {
     pub rows: Vec<StoredEntity>,
     /// Where to continue.
     pub next: Option<EntityPosition>,
-    /// How much reading it took.
+    /// The cost of reading them.
     pub effort: ReadCost,
 }
 
 impl EntityPage {
-    /// How many bytes the entities take where they are stored: a measure of the work that is left.
+    /// Size of the stored entities in bytes: a measure of the remaining work.
     pub fn stored_bytes(&self) -> usize {
         self.rows.iter().map(StoredEntity::bytes).sum()
     }
 }
 
-/// An entity as it is stored.
+/// A stored entity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredEntity {
     /// PartitionKey.
     pub partition: Box<str>,
     /// RowKey.
     pub row: Box<str>,
-    /// Timestamp, from which the ETag follows.
+    /// The Timestamp, which determines the ETag.
     pub timestamp: DateTime,
     /// The other properties.
     pub properties: PackedRow,
@@ -242,7 +241,7 @@ impl StoredEntity {
 /// The state of an entity after a change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Written {
-    /// Inserted; the entity as stored, for clients that want it back.
+    /// Inserted; contains the stored entity, for clients that request it.
     Inserted(StoredEntity),
     /// Changed; the new Timestamp.
     Updated(DateTime),

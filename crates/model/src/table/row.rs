@@ -1,5 +1,5 @@
 //! An entity's properties packed for reading in place: find one without decoding the others, compare without
-//! allocating, write JSON straight from it.
+//! allocating, write JSON directly from it.
 //!
 //! Layout, version 1, integers little-endian:
 //!
@@ -10,9 +10,9 @@
 //! values    = Boolean u8 | Int32 i32 | Int64 i64 | Double f64 bits | DateTime ticks:u64 | Guid 16 bytes | bytes
 //! ```
 //!
-//! Lengths and names stand together in front, so that a search touches a few cache lines and not the values.
-//! Keys, version and checksum are not part of it: the engine stores them. Bytes that do not have this
-//! form give [`CorruptRow`], never a panic.
+//! Lengths and names are stored together at the start, so that a search touches only a few cache lines, not the
+//! values. Keys, version and checksum are not part of it: the engine stores them. Bytes in any other format
+//! cause [`CorruptRow`], never a panic.
 
 use bytes::Bytes;
 
@@ -20,14 +20,14 @@ use crate::{DateTime, EdmType, Guid, Properties, ValueRef};
 
 const FORMAT: u8 = 1;
 const HEAD_BYTES: usize = 7;
-/// Bytes that the directory has for each property.
+/// Bytes of the directory entry of each property.
 pub const ENTRY_BYTES: usize = 7;
 
 /// The packed properties of one entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackedRow(Bytes);
 
-/// The bytes are not a row that we wrote.
+/// The bytes are not a valid row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CorruptRow;
 
@@ -45,7 +45,7 @@ impl PackedRow {
         properties.row().clone()
     }
 
-    /// Packs properties in their order. Their names and values have been checked, so their lengths fit.
+    /// Packs properties in their order. Their names and values are valid, so their lengths fit.
     pub(super) fn of(properties: &[(&str, ValueRef<'_>)]) -> Self {
         let names_bytes: usize = properties.iter().map(|(name, _)| name.len()).sum();
         let value_bytes: usize = properties.iter().map(|(_, value)| packed_bytes(*value)).sum();
@@ -60,7 +60,7 @@ impl PackedRow {
         Self(out.into())
     }
 
-    /// Takes bytes from storage. Only the head is checked here; the rest is checked as it is read.
+    /// Accepts bytes from storage. Only the head is checked here; the rest is checked when it is read.
     pub fn from_bytes(bytes: Bytes) -> Result<Self, CorruptRow> {
         if bytes.len() < HEAD_BYTES || bytes[0] != FORMAT { Err(CorruptRow) } else { Ok(Self(bytes)) }
     }
@@ -70,7 +70,7 @@ impl PackedRow {
         &self.0
     }
 
-    /// How many properties there are.
+    /// The number of properties.
     pub fn count(&self) -> usize {
         usize::from(u16::from_le_bytes([self.0[1], self.0[2]]))
     }
@@ -86,7 +86,7 @@ impl PackedRow {
     }
 }
 
-/// Packed properties borrowed from storage, for a look before they are worth keeping.
+/// Packed properties borrowed from storage, for inspection without copying.
 #[derive(Clone, Copy, Debug)]
 pub struct RowRef<'a>(&'a [u8]);
 
@@ -99,7 +99,7 @@ impl<'a> RowRef<'a> {
     /// The properties in stored order.
     pub fn iter(&self) -> Iter<'a> {
         let left = u16::from_le_bytes([self.0[1], self.0[2]]);
-        // Without a whole directory the first step finds that there is none.
+        // If the directory is incomplete, the first step fails.
         let RowParts { directory, names, values } =
             self.parts().unwrap_or(RowParts { directory: &[], names: &[], values: &[] });
         Iter { directory, names, values, left }
@@ -118,7 +118,7 @@ impl<'a> RowRef<'a> {
         Ok(RowParts { directory, names, values })
     }
 
-    /// The value of the property with that name. Other values are stepped over, not decoded.
+    /// The value of the property with that name. Other values are skipped without decoding.
     pub fn find(&self, name: &str) -> Result<Option<ValueRef<'a>>, CorruptRow> {
         let mut iter = self.iter();
         while iter.left > 0 {
@@ -166,7 +166,7 @@ impl Entry {
     }
 }
 
-/// Walks the properties of a row.
+/// Iterates over the properties of a row.
 pub struct Iter<'a> {
     directory: &'a [u8],
     names: &'a [u8],
@@ -174,7 +174,7 @@ pub struct Iter<'a> {
     left: u16,
 }
 
-/// A property whose value is not decoded yet: for a walk that wants only a few of them.
+/// A property whose value is not decoded yet, for callers that need only a few values.
 pub struct RawProperty<'a> {
     kind: u8,
     name: &'a [u8],
@@ -182,7 +182,7 @@ pub struct RawProperty<'a> {
 }
 
 impl<'a> Iter<'a> {
-    /// The next property, its value not decoded.
+    /// The next property, without decoding its value.
     pub fn next_raw(&mut self) -> Result<Option<RawProperty<'a>>, CorruptRow> {
         if self.left == 0 { Ok(None) } else { self.advance().map(Some) }
     }
@@ -223,8 +223,9 @@ impl<'a> RawProperty<'a> {
         self.name
     }
 
-    /// The UTF-8 of a string, unchecked: rows are packed from strings, and the engine vouches for the bytes it returns. An
-    /// encoder copies them without looking for anything but escapes. `None` if the value is not a string.
+    /// The UTF-8 of a string, unchecked: rows are packed from strings, and the engine verifies the bytes that
+    /// it returns. An encoder copies them and looks only for characters that need escapes. `None` if the value
+    /// is not a string.
     pub fn string(&self) -> Option<&'a [u8]> {
         (self.kind == EdmType::String as u8).then_some(self.value)
     }
@@ -269,7 +270,8 @@ pub struct RowBuilder {
 }
 
 impl RowBuilder {
-    /// Appends a property. Names and values are those of checked [`Properties`] or of another row, so their lengths fit.
+    /// Appends a property. Names and values come from checked [`Properties`] or from another row, so their
+    /// lengths fit.
     pub fn push(&mut self, name: &str, value: ValueRef<'_>) {
         push_entry(&mut self.directory, name, value.kind(), packed_bytes(value));
         self.names.extend_from_slice(name.as_bytes());
@@ -315,7 +317,7 @@ fn push_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-/// How many bytes [`push_value`] appends.
+/// Number of bytes that [`push_value`] appends.
 fn packed_bytes(value: ValueRef<'_>) -> usize {
     match value {
         ValueRef::String(text) => text.len(),

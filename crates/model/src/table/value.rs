@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::text::Text;
 use crate::{DateTime, Guid};
 
-/// The types a property can have. The numbers are those of the row format and are never reused.
+/// The types that a property can have. The numbers are those of the row format and are never reused.
 ///
 /// ```
 /// # use lazuli_model as lazuli_client;
@@ -21,7 +21,7 @@ pub enum EdmType {
     Binary = 1,
     /// True or false.
     Boolean = 2,
-    /// A moment between the years 1601 and 9999, to 100 ns.
+    /// A time between the years 1601 and 9999, with a resolution of 100 ns.
     DateTime = 3,
     /// A floating-point number of 64 bits.
     Double = 4,
@@ -31,7 +31,7 @@ pub enum EdmType {
     Int32 = 6,
     /// A signed integer of 64 bits.
     Int64 = 7,
-    /// Text, up to 32 Ki UTF-16 code units.
+    /// A string of up to 32 Ki UTF-16 code units.
     String = 8,
 }
 
@@ -138,7 +138,7 @@ pub enum Value {
     Int32(i32),
     /// A signed integer of 64 bits.
     Int64(i64),
-    /// Text, up to 32 Ki UTF-16 code units.
+    /// A string of up to 32 Ki UTF-16 code units.
     String(String),
 }
 
@@ -250,8 +250,9 @@ impl ValueRef<'_> {
     }
 }
 
-/// A double as the service prints it: shortest digits that read back, always with a point or an exponent, exponents
-/// as .NET writes them (`1E+20`, `1E-05`). Not-a-number and the infinities have names, as OData's JSON spells them.
+/// A double in the service's format: the shortest digits that are parsed back to the same value, always with a
+/// point or an exponent, exponents as in .NET (`1E+20`, `1E-05`). Not-a-number and the infinities have the
+/// names of OData's JSON.
 pub fn double_text(value: f64) -> Text {
     let mut out = Text::default();
     if !value.is_finite() {
@@ -273,7 +274,8 @@ pub fn double_text(value: f64) -> Text {
     if value.is_sign_negative() {
         out.push(b'-');
     }
-    // .NET's round-trip form takes 15 digits where they suffice and else 17, and changes to an exponent there.
+    // .NET's round-trip format uses 15 digits if they suffice, else 17, and switches to an exponent at that
+    // limit.
     let precision = if first.len() + rest.len() <= 15 { 15 } else { 17 };
     if (-4..precision).contains(&exponent) {
         extend_plain(&mut out, first, rest, exponent);
@@ -329,7 +331,7 @@ mod tests {
             (123456789012345.0, "123456789012345.0"),
             (1e15, "1E+15"),
             (1234567890123456.0, "1234567890123456.0"),
-            // The standard library's own form has an exponent from here on.
+            // The standard library uses an exponent from here on.
             (-10000037943380402.0, "-10000037943380402.0"),
             (0.0001, "0.0001"),
             (0.00001, "1E-05"),

@@ -1,7 +1,7 @@
 //! Points in time as the service counts them: 100 ns ticks since the year 1, in UTC.
 //!
-//! Ours rather than a library's because the tick, the trimmed fraction and the accepted forms are wire facts, and
-//! because every row that is sent prints two of them.
+//! No library is used, because ticks, trimmed fractions and the accepted formats are part of the protocol, and
+//! because two times are printed for every row in a response.
 
 mod system;
 
@@ -69,7 +69,7 @@ impl DateTime {
         self.0
     }
 
-    /// From the time that has passed since 1970; later than the year 9999 is cut to it.
+    /// From the time that has passed since 1970; times after the year 9999 are limited to it.
     ///
     /// ```
     /// # use lazuli_model as lazuli_client;
@@ -98,8 +98,8 @@ impl DateTime {
         (self.0 / TICKS_PER_SECOND).cast_signed() - (UNIX_EPOCH_TICKS / TICKS_PER_SECOND).cast_signed()
     }
 
-    /// Reads the ISO forms that the service accepts: a date, or a date and time to the minute, second or fraction,
-    /// with `Z`, an offset, or nothing (which means UTC). Digits beyond the seventh are dropped.
+    /// Parses the ISO formats that the service accepts: a date, or a date and time to the minute, second or
+    /// fraction, with `Z`, an offset, or nothing (which means UTC). Digits beyond the seventh are dropped.
     ///
     /// ```
     /// # use lazuli_model as lazuli_client;
@@ -131,7 +131,7 @@ impl DateTime {
         u64::try_from(local - offset).ok().and_then(Self::from_ticks)
     }
 
-    /// Reads an HTTP date: `Mon, 27 Jun 2022 20:11:08 GMT`.
+    /// Parses an HTTP date: `Mon, 27 Jun 2022 20:11:08 GMT`.
     ///
     /// ```
     /// # use lazuli_model as lazuli_client;
@@ -159,7 +159,7 @@ impl DateTime {
         zone_is_utc.then_some(Self(date + time))
     }
 
-    /// The calendar fields of this moment.
+    /// The calendar fields of this time.
     fn fields(self) -> Fields {
         let (year, month, day) = civil_from_days(self.0 / TICKS_PER_DAY);
         let second_of_day = self.0 % TICKS_PER_DAY / TICKS_PER_SECOND;
@@ -173,7 +173,7 @@ impl DateTime {
         }
     }
 
-    /// The form used in bodies: `2022-05-06T00:44:26.8056386Z`, the fraction without trailing zeros, none if zero.
+    /// The format of bodies: `2022-05-06T00:44:26.8056386Z`, the fraction without trailing zeros, none if zero.
     ///
     /// ```
     /// # use lazuli_model as lazuli_client;
@@ -198,7 +198,7 @@ impl DateTime {
         text
     }
 
-    /// The form used in error messages and access policies: always seven digits of fraction.
+    /// The format of error messages and access policies: always with seven fractional digits.
     ///
     /// ```
     /// # use lazuli_model as lazuli_client;
@@ -214,7 +214,7 @@ impl DateTime {
         text
     }
 
-    /// The form of Atom's `updated`: no fraction.
+    /// The format of Atom's `updated`: no fraction.
     ///
     /// ```
     /// # use lazuli_model as lazuli_client;
@@ -228,7 +228,7 @@ impl DateTime {
         text
     }
 
-    /// The form of HTTP headers: `Mon, 27 Jun 2022 20:11:08 GMT`.
+    /// The format of HTTP headers: `Mon, 27 Jun 2022 20:11:08 GMT`.
     ///
     /// ```
     /// # use lazuli_model as lazuli_client;
@@ -368,7 +368,7 @@ fn ticks_of_date(year: u64, month: u64, day: u64) -> Option<u64> {
         .then(|| days_from_civil(year, month, day) * TICKS_PER_DAY)
 }
 
-/// Days since 0001-01-01. Counts years from March, so that the leap day is the last of its year.
+/// Days since 0001-01-01. Years are counted from March, so that the leap day is the last day of the year.
 fn days_from_civil(year: u64, month: u64, day: u64) -> u64 {
     let year = if month <= 2 { year - 1 } else { year };
     let month_from_march = (month + 9) % 12;

@@ -1,4 +1,4 @@
-//! Conversion between the service's points in time and the machine's. Reads no clock.
+//! Conversion between the points in time of the service and of the operating system. Reads no clock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

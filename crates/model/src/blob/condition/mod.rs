@@ -1,8 +1,8 @@
-//! Conditional requests: the headers as data, which combinations are legal, and whether a resource meets them.
+//! Conditional requests: the headers as data, the legal combinations, and whether a resource meets them.
 //!
-//! Two rules apply. Reads since 2013-08-15 may combine everything; all other requests may send one header, or one of
-//! two pairs of which the weaker half is ignored. The protocol decides which rule applies; this module implements
-//! both.
+//! Two rules apply. From 2013-08-15 on, reads may combine all headers; all other requests may send one header,
+//! or one of two pairs, of which the weaker header is ignored. The protocol decides which rule applies; this
+//! module implements both.
 
 use crate::blob::etag::{ETag, Stamp};
 use crate::blob::tag::{TagExpression, Tags};
@@ -14,7 +14,7 @@ use crate::{DateTime, ErrorCode, Failure};
 pub enum ETags {
     /// `*`: any version.
     Any,
-    /// One of these. ETags that cannot be one of this service's are left out: they match nothing.
+    /// One of these. ETags that this service cannot have issued are omitted, since they match nothing.
     Listed(Vec<ETag>),
 }
 
@@ -28,7 +28,7 @@ impl ETags {
     }
 }
 
-/// The conditions of a request. Without any, the last writer wins.
+/// The conditions of a request. Without any conditions, the last writer wins.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conditions {
     /// `If-Match`.
@@ -41,7 +41,7 @@ pub struct Conditions {
     pub if_unmodified_since: Option<DateTime>,
     /// `x-ms-if-tags`.
     pub if_tags: Option<TagExpression>,
-    /// On the time at which the tier was chosen, for Delete Blob.
+    /// Conditions on the time at which the tier was chosen, for Delete Blob.
     pub tier: TierConditions,
 }
 
@@ -55,7 +55,8 @@ pub struct TierConditions {
 }
 
 impl TierConditions {
-    /// Does a blob meet them whose tier was chosen then? A tier that was never chosen has not been modified.
+    /// Does a blob whose tier was chosen at this time meet them? A tier that was never chosen counts as
+    /// unmodified.
     pub fn met_by(&self, chosen: Option<DateTime>) -> bool {
         let seconds = |time: DateTime| time.ticks() / TICKS_PER_SECOND;
         let is_later = |since: DateTime| chosen.is_some_and(|chosen| seconds(chosen) > seconds(since));
@@ -63,12 +64,12 @@ impl TierConditions {
     }
 }
 
-/// Which combinations of headers are legal.
+/// The legal combinations of headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Combination {
     /// All: reads since 2013-08-15.
     Any,
-    /// One header, or a pair of an ETag and the date that goes with it.
+    /// One header, or a pair of an ETag and the corresponding date.
     One,
 }
 
@@ -83,25 +84,25 @@ pub enum Purpose {
     Create,
 }
 
-/// The resource that conditions are about. A blob that has only uncommitted blocks does not count as one.
+/// The resource to which conditions apply. A blob that has only uncommitted blocks counts as missing.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// ETag and time of the last change.
     pub stamp: Stamp,
     /// Its tags; empty for a container.
     pub tags: &'a Tags,
-    /// Did the request present the id of the active lease? Its holder may create over what exists.
+    /// Does the request have the id of the active lease? Its holder may overwrite an existing resource.
     pub holds_lease: bool,
 }
 
-/// Why conditions are not met.
+/// The reason why conditions are not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unmet {
     /// A read whose client has the current version: 304.
     NotModified,
     /// Every other condition: 412.
     Failed,
-    /// A creation that demands that there is nothing yet: 409.
+    /// A creation that requires that there is no resource yet: 409.
     Exists,
 }
 
@@ -121,12 +122,12 @@ impl Conditions {
         *self == Self::default()
     }
 
-    /// Are there none besides dates? Containers have no others.
+    /// Are there no conditions except dates? Containers support no others.
     pub fn has_only_dates(&self) -> bool {
         self.if_match.is_none() && self.if_none_match.is_none() && self.if_tags.is_none()
     }
 
-    /// The conditions under a rule for combinations: without the headers that it ignores. Fails with
+    /// The conditions under a rule for combinations, without the headers that it ignores. Fails with
     /// `MultipleConditionHeadersNotSupported` if the combination is not legal.
     pub fn combined(mut self, rule: Combination) -> Result<Self, Failure> {
         if rule == Combination::Any {
@@ -173,7 +174,7 @@ impl Conditions {
         }
     }
 
-    /// The client has the current version, or demands that there is none.
+    /// The client has the current version, or requires that there is none.
     fn check_unchanged(&self, purpose: Purpose, facts: Facts<'_>) -> Result<(), Unmet> {
         match purpose {
             Purpose::Read => Err(Unmet::NotModified),
@@ -201,7 +202,7 @@ pub struct SequenceConditions {
     pub at_most: Option<u64>,
     /// The number must be less than this.
     pub less_than: Option<u64>,
-    /// The number must be this.
+    /// The number must be equal to this.
     pub equal: Option<u64>,
 }
 
@@ -219,7 +220,7 @@ impl SequenceConditions {
 pub struct AppendConditions {
     /// The blob must have this length.
     pub position: Option<u64>,
-    /// The blob must not become longer than this.
+    /// The blob must not grow beyond this length.
     pub max_size: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Every pair of conditions, on reads, changes and creations, on resources that exist and that do not.
+//! Every pair of conditions, for reads, changes and creations, with existing and missing resources.
 
 use super::*;
 
@@ -13,14 +13,14 @@ fn tags(list: &[ETag]) -> Option<ETags> {
     Some(ETags::Listed(list.to_vec()))
 }
 
-/// A resource that was changed in second 100, plus a fraction that must not count.
+/// A resource that was changed at second 100, plus a fraction that must be ignored.
 fn check(conditions: &Conditions, purpose: Purpose) -> Result<(), Unmet> {
     let last_modified = DateTime::from_ticks(second(100).ticks() + 7).unwrap();
     let stamp = Stamp { etag: CURRENT, last_modified };
     conditions.check(purpose, Some(Facts { stamp, tags: &Tags::default(), holds_lease: false }))
 }
 
-/// Each header, once as the resource meets it and once as it does not.
+/// Each header, once with a value that the resource meets, and once with one that it does not.
 fn set(header: usize, is_met: bool, conditions: &mut Conditions) {
     match header {
         0 => conditions.if_match = tags(&[if is_met { CURRENT } else { OTHER }]),
@@ -57,7 +57,7 @@ fn reads_combine_everything() {
     }
 }
 
-/// BL-04: of all pairs of headers, writes accept two, and of those only the ETag counts.
+/// BL-04: of all pairs of headers, writes accept two, and use only the ETag.
 #[test]
 fn writes_accept_two_pairs() {
     let both = [true, false];
@@ -78,7 +78,7 @@ fn writes_accept_two_pairs() {
     }
 }
 
-/// BL-02, BL-03: each header alone; every failure of a write is 412.
+/// BL-02, BL-03: each header alone; writes always fail with 412.
 #[test]
 fn single_conditions() {
     for purpose in [Purpose::Read, Purpose::Change, Purpose::Create] {
@@ -99,7 +99,7 @@ fn single_conditions() {
     }
 }
 
-/// The matrix of resources that do not exist.
+/// The matrix for missing resources.
 #[test]
 fn absent_resources() {
     for purpose in [Purpose::Read, Purpose::Change, Purpose::Create] {
@@ -118,7 +118,7 @@ fn absent_resources() {
     }
 }
 
-/// `*`: creations conflict with what exists unless the client holds its lease.
+/// `*`: creating an existing resource is a conflict unless the client holds its lease.
 #[test]
 fn stars() {
     let any = Conditions { if_match: Some(ETags::Any), ..Conditions::default() };

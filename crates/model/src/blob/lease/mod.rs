@@ -1,16 +1,16 @@
 //! Leases of blobs and containers: the stored form, the five states that follow from it and the clock, and what lease
 //! operations and other operations may do in each state.
 //!
-//! Time is an argument and expiry is absolute, so a lease means the same after a restart. The state is never stored: a
-//! lease that has run out is still there until something replaces it, which is how renewal after expiry works.
+//! Time is an argument and expiry is absolute, so a lease means the same after a restart. The state is never
+//! stored: an expired lease is kept until something replaces it, so it can still be renewed.
 
 use crate::time::TICKS_PER_SECOND;
 use crate::{DateTime, ErrorCode, Failure, Guid};
 
-/// A lease as it is stored. A resource without one is available.
+/// A stored lease. A resource without a lease is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// The id that its holder sends.
+    /// The id that its holder sends with requests.
     pub id: Guid,
     /// How it ends.
     pub term: Term,
@@ -28,16 +28,16 @@ pub enum Term {
         /// When it expires.
         until: DateTime,
     },
-    /// It was broken and still holds for a while.
+    /// It was broken, but is still active for a while.
     Breaking {
-        /// When it stops to hold.
+        /// The time at which it ends.
         until: DateTime,
     },
     /// It was broken.
     Broken,
 }
 
-/// The state of a lease, as clients see it.
+/// The state of a lease, as shown to clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LeaseState {
     /// There is none.
@@ -45,11 +45,11 @@ pub enum LeaseState {
     Available,
     /// It is held.
     Leased,
-    /// It has run out; its id is remembered.
+    /// It has expired; its id is kept.
     Expired,
-    /// It is broken but still locks.
+    /// It is broken, but still locks the resource.
     Breaking,
-    /// It is broken; its id is remembered.
+    /// It is broken; its id is kept.
     Broken,
 }
 
@@ -71,16 +71,16 @@ impl LeaseState {
     }
 }
 
-/// The view of a lease that responses contain.
+/// The lease as shown in responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeaseView {
     /// The state.
     pub state: LeaseState,
-    /// Whether it is infinite; only known while it is held.
+    /// Is it infinite? Known only while it is held.
     pub is_infinite: Option<bool>,
 }
 
-/// The duration that an acquisition asks for.
+/// The duration in a request to acquire a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseDuration {
     /// Without end.
@@ -94,7 +94,7 @@ pub enum LeaseDuration {
 pub enum LeaseAction {
     /// Take it.
     Acquire {
-        /// The id that the client wants; otherwise the server invents one.
+        /// The id that the client proposes; otherwise the server generates one.
         proposed: Option<Guid>,
         /// For how long.
         duration: LeaseDuration,
@@ -108,7 +108,7 @@ pub enum LeaseAction {
     Change {
         /// The id of the lease.
         id: Guid,
-        /// The id from now on.
+        /// The new id.
         proposed: Guid,
     },
     /// Give it back.
@@ -118,7 +118,7 @@ pub enum LeaseAction {
     },
     /// End it without its id.
     Break {
-        /// The seconds that it may still hold, at most 60; otherwise the time it has left.
+        /// Maximum seconds that it still holds, at most 60; by default the remaining time.
         period: Option<u8>,
     },
 }
@@ -130,15 +130,15 @@ pub enum LeaseReply {
     Acquired(Guid),
     /// It was renewed.
     Renewed(Guid),
-    /// It has this id now.
+    /// The new id.
     Changed(Guid),
     /// It is free.
     Released,
-    /// It was broken; the lease holds for this number of whole seconds.
+    /// It was broken; it holds for this number of whole seconds.
     Broken(u32),
 }
 
-/// The kind of leased resource: it determines the codes and messages of errors.
+/// The kind of leased resource: it determines error codes and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Leased {
     /// A blob.
@@ -147,12 +147,12 @@ pub enum Leased {
     Container,
 }
 
-/// How an operation uses a leased resource.
+/// The way in which an operation uses a leased resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Use {
     /// It changes the resource: needs the id of an active lease.
     Write,
-    /// Everyone may do it, but an id that is sent must be that of an active lease.
+    /// It is allowed without a lease id, but an id in the request must be that of the active lease.
     Read,
 }
 
@@ -168,7 +168,7 @@ impl Lease {
         }
     }
 
-    /// The state of a resource with that lease, or without one.
+    /// The state of a resource with this lease, or without one.
     pub fn state_of(lease: Option<&Lease>, now: DateTime) -> LeaseState {
         lease.map_or(LeaseState::Available, |lease| lease.state(now))
     }
@@ -196,7 +196,7 @@ impl Lease {
         }
     }
 
-    /// When it stops to lock, if that is known.
+    /// The time at which it stops locking, if that is known.
     fn until(&self) -> Option<DateTime> {
         match self.term {
             Term::Fixed { until, .. } | Term::Breaking { until } => Some(until),
@@ -210,8 +210,8 @@ pub type LeaseOutcome = (Option<Lease>, LeaseReply);
 
 /// Applies an operation to the lease of a resource. `fresh` is the id for an acquisition that proposes none.
 ///
-/// For a blob, every write without lease id removes a lease that has expired or is broken ([`check`] says when). So a
-/// lease that is still stored can be renewed: nobody has changed the blob since.
+/// For a blob, every write without lease id removes a lease that has expired or is broken ([`check`] says
+/// when). So a lease that is still stored can be renewed: the blob has not been changed since then.
 pub fn apply(
     leased: Leased,
     lease: Option<&Lease>,
@@ -282,7 +282,8 @@ fn acquire(
     }
 }
 
-/// Changing to the id that the lease already has succeeds whatever id is given: the request was a repetition.
+/// Changing to the id that the lease already has succeeds with any current id in the request, which then counts
+/// as a repetition.
 fn change(
     leased: Leased,
     lease: &Lease,
@@ -321,8 +322,8 @@ fn broken(lease: &Lease, state: LeaseState, period: Option<u8>, now: DateTime) -
     (Some(Lease { term: Term::Breaking { until }, ..*lease }), reply)
 }
 
-/// May an operation that sends `id` use a resource with that lease? If so, whether the lease is to be removed with the
-/// change: a write without id ends the memory of a lease that no longer locks.
+/// May an operation with the lease id `id` use a resource with that lease? If so, returns whether the change
+/// removes the lease: a write without an id removes a lease that is no longer active.
 pub fn check(
     leased: Leased,
     lease: Option<&Lease>,
@@ -366,9 +367,9 @@ pub fn check(
 /// The effect of a permitted operation on the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// The lease stays as it is.
+    /// The lease stays unchanged.
     Lease,
-    /// The lease no longer locks and is removed.
+    /// The lease is no longer active and is removed.
     Nothing,
 }
 

@@ -1,4 +1,4 @@
-//! Both tables of lease behaviour, cell by cell.
+//! Both documented tables of lease behaviour, cell by cell.
 
 use super::*;
 
@@ -64,7 +64,7 @@ fn states_follow_from_the_clock() {
     assert_eq!(Lease::view(Some(&breaking), at(0)).is_infinite, None);
 }
 
-/// LS-02, LS-04: a held lease cannot be acquired by another, one that has ended can.
+/// LS-02, LS-04: an active lease cannot be acquired by another client; one that has ended can.
 #[test]
 fn acquire_by_state() {
     use ErrorCode::{LeaseAlreadyPresent, LeaseIsBreakingAndCannotBeAcquired};
@@ -77,7 +77,7 @@ fn acquire_by_state() {
     assert_eq!(acquire(Some(B)), [new(B), rejected(), rejected(), new(B), new(B)]);
 }
 
-/// LS-03: break with and without period.
+/// LS-03: break with and without a period.
 #[test]
 fn break_by_state() {
     let breaks = |period| row(Leased::Blob, LeaseAction::Break { period });
@@ -102,7 +102,7 @@ fn an_infinite_lease_breaks_at_once_or_after_the_period() {
     );
 }
 
-/// The live service says 59 right after a lease of 60 seconds was taken: whole seconds, rounded down.
+/// Azure reports 59 right after a lease of 60 seconds was acquired: whole seconds, rounded down.
 #[test]
 fn break_times_are_rounded_down() {
     let until = DateTime::from_ticks(at(NOW + 60).ticks() - 1).unwrap();
@@ -125,7 +125,7 @@ fn change_by_state() {
     assert_eq!(change(B, C), [Err(None), Err(Mismatch), Err(Mismatch), Err(None), Err(None)]);
 }
 
-/// LS-03: renewal restarts the clock, also after expiry if nothing has happened since.
+/// LS-03: renewal restarts the duration, even after expiry if nothing has changed since then.
 #[test]
 fn renew_by_state() {
     use ErrorCode::{
@@ -157,7 +157,8 @@ fn uses(leased: Leased, usage: Use, id: Option<Guid>) -> [Result<Keep, ErrorCode
         .map(|(_, lease)| check(leased, lease.as_ref(), usage, id, at(NOW)).map_err(|failure| failure.code))
 }
 
-/// LS-05, LS-06, LS-07: the use of a blob by state. Columns: available, leased, breaking, broken, expired.
+/// LS-05, LS-06, LS-07: operations on a blob by lease state. Columns: available, leased, breaking, broken,
+/// expired.
 #[test]
 fn use_of_a_blob_by_state() {
     use ErrorCode::{

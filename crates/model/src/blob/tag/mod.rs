@@ -9,7 +9,7 @@ pub use parse::SyntaxError;
 use crate::blob::limits::{TAG_NAME_CHARS_MAX, TAG_VALUE_CHARS_MAX, TAGS_MAX};
 use crate::{ErrorCode, Failure};
 
-/// The tags of a blob: at most ten, no name twice.
+/// The tags of a blob: at most ten, with unique names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tags(Vec<(Box<str>, Box<str>)>);
 
@@ -66,12 +66,12 @@ impl Tags {
     }
 }
 
-/// The characters of names and values.
+/// The allowed characters of names and values.
 fn is_legal(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_alphanumeric() || b" +-./:=_".contains(&b))
 }
 
-/// How a tag is compared: by the order of bytes.
+/// A comparison operator. Tags are compared in byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TagOperator {
     /// `=`
@@ -95,12 +95,12 @@ pub struct TagComparison {
     pub name: String,
     /// How it is compared.
     pub operator: TagOperator,
-    /// The string it is compared with.
+    /// The string that it is compared with.
     pub value: String,
 }
 
 impl TagComparison {
-    /// Does it hold? A tag that is missing only fulfils `<>`.
+    /// Is it true? A missing tag fulfils only `<>`.
     pub fn matches(&self, tags: &Tags) -> bool {
         let Some(own) = tags.get(&self.name) else { return self.operator == TagOperator::NotEqual };
         let order = own.cmp(&self.value);
@@ -142,7 +142,7 @@ impl TagExpression {
         parse::expression(text)
     }
 
-    /// Does it hold for a blob with these tags?
+    /// Is it true for a blob with these tags?
     pub fn matches(&self, tags: &Tags) -> bool {
         match self {
             TagExpression::Compare(comparison) => comparison.matches(tags),
@@ -152,12 +152,12 @@ impl TagExpression {
     }
 }
 
-/// The expression of a search: all comparisons hold, and perhaps the container is named.
+/// The expression of a search: a conjunction of comparisons, optionally limited to one container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TagQuery {
     /// `@container = '…'`.
     pub container: Option<String>,
-    /// At least one, none with `<>`.
+    /// The comparisons: at least one, none of them `<>`.
     pub comparisons: Vec<TagComparison>,
 }
 
@@ -175,7 +175,7 @@ impl TagQuery {
         parse::query(text)
     }
 
-    /// Do all comparisons hold for a blob with these tags?
+    /// Are all comparisons true for a blob with these tags?
     pub fn matches(&self, tags: &Tags) -> bool {
         self.comparisons.iter().all(|comparison| comparison.matches(tags))
     }

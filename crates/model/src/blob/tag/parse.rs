@@ -1,6 +1,6 @@
 //! The parser of tag expressions: `"name" = 'value'` with `AND`, `OR` and parentheses.
 //!
-//! Recursion and the number of comparisons are bounded, and so is the text.
+//! Recursion, the number of comparisons and the length are bounded.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::blob::limits::{
 /// An invalid tag expression, with the position of the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// The byte at which reading stopped.
+    /// The byte at which parsing stopped.
     pub at: usize,
 }
 
@@ -25,7 +25,7 @@ impl fmt::Display for SyntaxError {
 
 impl std::error::Error for SyntaxError {}
 
-/// The name by which a search names a container.
+/// The name that stands for the container in a search.
 const CONTAINER: &str = "@container";
 
 pub(super) fn expression(text: &str) -> Result<TagExpression, SyntaxError> {
@@ -61,7 +61,7 @@ pub(super) fn query(text: &str) -> Result<TagQuery, SyntaxError> {
     if query.comparisons.is_empty() { Err(SyntaxError { at: parser.at }) } else { Ok(query) }
 }
 
-/// Can a search have this comparison after the earlier ones? It searches at most ten tags.
+/// Is this comparison allowed after the earlier ones? A search uses at most ten tags.
 fn can_search(comparison: &TagComparison, earlier: &[TagComparison]) -> bool {
     let TagComparison { name, operator, value } = comparison;
     let fits = (1..=TAG_NAME_CHARS_MAX).contains(&name.chars().count())
@@ -113,7 +113,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// A word in any letter case, not as the start of a longer one.
+    /// A keyword in any letter case, but not as the start of a longer word.
     fn keyword(&mut self, word: &str) -> bool {
         self.skip_blanks();
         let rest = self.rest();
@@ -167,7 +167,7 @@ impl<'a> Parser<'a> {
         Ok(TagComparison { name: self.name()?, operator: self.operator()?, value: self.value()? })
     }
 
-    /// A name in quotes can have every character of a tag.
+    /// A name in quotes can contain all characters that are allowed in tags.
     fn name(&mut self) -> Result<String, SyntaxError> {
         if self.symbol("\"") {
             return self.until('"', is_legal);
@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
         if self.symbol("'") { self.until('\'', is_legal) } else { self.error() }
     }
 
-    /// The name of a container. Names of system containers have characters that tags cannot have.
+    /// The name of a container. Names of system containers contain characters that tags cannot contain.
     fn container(&mut self) -> Result<String, SyntaxError> {
         if self.symbol("'") { self.until('\'', |_| true) } else { self.error() }
     }
@@ -215,7 +215,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The characters of a name without quotes.
+/// The allowed characters of a name without quotes.
 fn is_name_character(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_'
 }

@@ -109,7 +109,7 @@ fn searches() {
     }
 }
 
-/// A search that no tag can fulfil, or that Azure does not accept, was run and found nothing.
+/// A search that no tag can fulfil, or that Azure rejects, was executed and found nothing.
 #[test]
 fn searches_that_cannot_find_anything_are_rejected() {
     let of_names = |count: usize| {
