@@ -124,7 +124,7 @@ def test_mistakes_with_accounts_are_reported(binary, directory):
         check("on a server")
 
 
-def test_asking_does_not_make_a_store(binary, directory):
+def test_queries_do_not_create_a_store(binary, directory):
     for args in (["list"], ["remove", "shop"], ["rotate-key", "shop", "--key", "1"]):
         contains(account(binary, directory, *args, code=1), "data")
     equal(os.listdir(directory), [])
@@ -156,7 +156,7 @@ def test_accounts_of_a_running_server_change_at_once(binary, directory):
         equal(status(server, account="stays", key=TWO), 200)
 
 
-def test_a_kept_development_account_is_not_open_to_the_public_key(binary, directory):
+def test_a_stored_development_account_rejects_the_public_key(binary, directory):
     """Data that was created with private keys was accessible with the public key, on loopback."""
     account(binary, directory, "add", DEVELOPMENT, "--key1", ONE, "--key2", TWO)
     with serve(binary, directory) as server:
@@ -193,7 +193,7 @@ def test_accounts_of_the_environment(binary, directory):
     check({"AZURITE_ACCOUNTS": f"devstoreaccount1:{THREE}"}, [("devstoreaccount1", THREE, 200)])
 
 
-def test_an_empty_variable_is_no_variable(binary, directory):
+def test_an_empty_variable_counts_as_unset(binary, directory):
     """A CI file may pass on a variable that is not set."""
     with serve_memory(binary, directory, env={"LAZULI_ACCOUNTS": "", "AZURITE_ACCOUNTS": ""}) as server:
         equal(status(server), 200)
@@ -238,7 +238,7 @@ def admin_call(server, directory, path, token=None, method="GET", asked=None):
     return response.status, response.read().decode()
 
 
-def test_the_admin_listener_wants_the_token(binary, directory):
+def test_the_admin_listener_requires_the_token(binary, directory):
     for host in ("127.0.0.1", "0.0.0.0"):
         with serve(binary, directory, "--host", host, "--dev-account") as server:
             path = os.path.join(directory, "data", "admin.json")
@@ -262,7 +262,7 @@ def test_health_and_metrics_are_for_all_on_this_machine(binary, directory):
             for asked, wanted in (("localhost", 200), ("localhost:10009", 200), ("127.0.0.1:1", 200), ("[::1]:1", 200),
                                   ("rebound.example", 421), ("rebound.example:10009", 421)):
                 equal(admin_call(server, directory, path, asked=asked)[0], wanted, (path, asked))
-        equal(admin_call(server, directory, "/metrics", "right", asked="rebound.example")[0], 200, "any holder of the token")
+        equal(admin_call(server, directory, "/metrics", "right", asked="rebound.example")[0], 200, "the token is enough")
 
 
 def test_tokens_differ(binary, directory):

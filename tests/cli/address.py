@@ -29,7 +29,7 @@ def test_the_public_account_is_not_served_to_everybody(binary, directory):
         contains(server.said(), "warning", "public", "0.0.0.0")
 
 
-def test_loopback_needs_no_word(binary, directory):
+def test_loopback_needs_no_flag(binary, directory):
     for host in ("127.0.0.1", "127.0.0.2"):
         with serve_memory(binary, directory, "--host", host) as server:
             equal((status(server), server.said()), (200, ""))

@@ -52,7 +52,7 @@ def test_all_services_print_the_ready_lines_of_azurite(binary, directory):
         contains(server.output, "Azurite Blob service is closing...\n", "Azurite Table service successfully closed\n")
 
 
-def test_one_service_has_other_words(binary, directory):
+def test_ready_lines_of_one_service_differ(binary, directory):
     for service in ("blob", "queue", "table"):
         with Azurite(binary, directory, f"azurite-{service}", "--inMemoryPersistence", f"--{service}Port", "0",
                      last=service.title()) as server:
@@ -65,7 +65,7 @@ def test_one_service_has_other_words(binary, directory):
     equal(os.listdir(directory), [], "nothing is on disk")
 
 
-def test_the_name_of_the_program_decides(binary, directory):
+def test_the_name_of_the_program_selects_the_services(binary, directory):
     os.symlink(binary, os.path.join(directory, "azurite"))
     with Azurite(os.path.join(directory, "azurite"), directory, "-s", "-l", ".", *FREE) as server:
         equal(os.path.isdir(os.path.join(directory, "lazuli-data")), True)
@@ -82,7 +82,7 @@ def test_a_free_port_for_one_service_leaves_the_others_alone(binary, directory):
     contains(shown[2], "192.0.2.1:10002 for tables")
 
 
-def test_words_and_missing_values_are_accepted_as_azurite_does(binary, directory):
+def test_words_and_missing_values_are_accepted_as_by_azurite(binary, directory):
     with Azurite(binary, directory, "azurite", "start", "--silent", "true", "--inMemoryPersistence=true", *FREE, "--blobHost",
                  "-L", "--loose") as server:
         contains(server.address("Blob"), "127.0.0.1:")
@@ -99,7 +99,7 @@ def test_words_and_missing_values_are_accepted_as_azurite_does(binary, directory
     contains(errors, "--inMemoryPersistence option is not supported when the --location option is set")
 
 
-def test_unset_variables_and_repeated_options_are_accepted_as_azurite_does(binary, directory):
+def test_unset_variables_and_repeated_options_are_accepted_as_by_azurite(binary, directory):
     """An empty value was an error, and so was a repeated option."""
     port = free_port()
     with Azurite(binary, directory, "azurite", "--inMemoryPersistence", *FREE, "--location", "", "--cert", "", "--key", "", "--pwd", "",
@@ -180,7 +180,7 @@ def test_the_debug_log_goes_to_a_file(binary, directory):
         equal(server.said(), "")
 
 
-def test_every_data_port_tells_its_health(binary, directory):
+def test_every_data_port_reports_its_health(binary, directory):
     with serve_memory(binary, directory) as server:
         for address in re.findall(r"on (http://[0-9.:]+)", server.output):
             with urllib.request.urlopen(f"{address}/-/health", timeout=HANG_SECONDS) as response:

@@ -121,7 +121,7 @@ def test_a_backup_of_a_stopped_store_and_of_an_empty_one(binary, directory):
     equal(len(digests), 1)
 
 
-def test_tables_of_the_metrics_are_no_damage(binary, directory):
+def test_metrics_tables_are_not_reported_as_damage(binary, directory):
     """With metrics switched on, every store and every backup was reported as damaged."""
     with serve(binary, directory) as server:
         with Client(server) as client:
@@ -168,7 +168,7 @@ def test_interrupted_backups_and_restores_are_recognised(binary, directory):
         assert code < 0, f"{point} was not passed"
         try:
             with serve_at(binary, directory, point):
-                raise AssertionError("half a store was served")
+                raise AssertionError("an incomplete store was served")
         except NotStarted as rejection:
             contains(str(rejection), "interrupted")
         rejected(binary, directory, "check", "-l", point, why="interrupted")
@@ -268,7 +268,7 @@ def write(path, data):
         file.write(data)
 
 
-def test_every_command_tells_what_it_cuts_and_a_check_cuts_nothing(binary, directory):
+def test_every_command_reports_what_it_cuts_and_a_check_cuts_nothing(binary, directory):
     """A query cut the end of a log silently. A check did so too, and recorded a clean close."""
     with serve(binary, directory) as server:
         fill(server)

@@ -94,7 +94,7 @@ def test_blobs_of_a_stopped_server(binary, directory):
     daily_work(Shell(binary, directory, store=os.path.join(directory, "data")))
 
 
-def test_directories_go_up_and_down(binary, directory):
+def test_directories_are_uploaded_and_downloaded(binary, directory):
     with serve_memory(binary, directory) as server:
         shell = Shell(binary, directory, server)
         shell("container", "create", "files")

@@ -21,7 +21,7 @@ def port_of(binary, directory, *args, env=None):
         return server.port
 
 
-def test_a_flag_is_stronger_than_a_variable_and_that_than_the_file(binary, directory):
+def test_flags_override_variables_and_variables_override_the_file(binary, directory):
     one, two, three = free_port(), free_port(), free_port()
     write(directory, f"table-port = {one}\nlog-format = \"json\"\n")
     variable = {"LAZULI_TABLE_PORT": str(two)}
@@ -62,7 +62,7 @@ def test_config_check_explains_every_mistake(binary, directory):
     contains(output, ": no problems")
 
 
-def test_config_show_tells_where_values_come_from(binary, directory):
+def test_config_show_names_the_source_of_values(binary, directory):
     write(directory, "quiet = true\nmax-connections = 500\ntrusted-proxy = [\"10.0.0.1\", \"10.0.0.2\"]\n")
     code, output, errors = run(binary, directory, "config", "show", env={"LAZULI_TABLE_PORT": "77"})
     equal((code, errors), (0, ""))
@@ -80,7 +80,7 @@ def test_config_show_tells_where_values_come_from(binary, directory):
         contains(lines["self-signed"], f"= {wanted} ", "lazuli.toml, line 1")
 
 
-def test_config_show_tells_where_the_data_is(binary, directory):
+def test_config_show_names_the_location_of_the_data(binary, directory):
     """Defaults that depend on the machine or on other settings were shown as not set."""
     def show(**variables):
         code, output, errors = run(binary, directory, "config", "show", env=variables)
@@ -102,7 +102,7 @@ def test_config_show_tells_where_the_data_is(binary, directory):
         contains(lines[key], "(not set)")
 
 
-def test_config_check_tells_of_variables_that_are_no_settings(binary, directory):
+def test_config_check_reports_variables_that_are_not_settings(binary, directory):
     code, output, errors = run(binary, directory, "config", "check", env={"LAZULI_TABEL_PORT": "1", "LAZULI_CRASH_AT": "x"})
     equal((code, errors), (0, ""))
     contains(output, "warning: LAZULI_TABEL_PORT", "did you mean LAZULI_TABLE_PORT?", "no other problems")
@@ -123,7 +123,7 @@ def test_one_wrong_value_hides_no_other_mistake(binary, directory):
     assert "line 2: " in output and "not provided" not in output, output
 
 
-def test_config_check_looks_at_what_the_settings_name(binary, directory):
+def test_config_check_checks_the_files_that_settings_name(binary, directory):
     write(directory, "nonsense", "nonsense.pem")
     for text, *parts in (
             ("quiet = true\ntls-cert = \"missing.pem\"\ntls-key = \"nonsense.pem\"\n", "line 2: missing.pem"),
@@ -215,7 +215,7 @@ def test_health_finds_a_server_without_a_directory(binary, directory):
             equal(run(binary, directory, "health", *args, env=variables), (0, "ready\n", ""), args)
         write(directory, f"admin-port = {port}\n")
         equal(run(binary, directory, "health"), (0, "ready\n", ""))
-        equal(run(binary, directory, "health", "--location", "data")[0], 1, "that one is another")
+        equal(run(binary, directory, "health", "--location", "data")[0], 1, "that server uses another port")
 
 
 def test_health_asks_a_service_if_there_is_no_admin_listener(binary, directory):
@@ -227,7 +227,7 @@ def test_health_asks_a_service_if_there_is_no_admin_listener(binary, directory):
         equal(found, (0, "ready\n", ""))
 
 
-def test_health_tells_whether_the_server_is_ready(binary, directory):
+def test_health_reports_whether_the_server_is_ready(binary, directory):
     code, _, errors = run(binary, directory, "health", "--location", "data")
     equal(code, 1)
     contains(errors, "admin.json")

@@ -223,7 +223,7 @@ def test_a_killed_import_of_timestamps_resumes(binary, directory):
     equal(sorted(os.listdir(directory)), ["data", "many.jsonl"])
 
 
-def test_several_tables_filters_and_files_that_are_there(binary, directory):
+def test_several_tables_filters_and_files_that_exist(binary, directory):
     with serve_memory(binary, directory) as server:
         shell = Shell(binary, directory, server)
         contains(shell("export", "--all"), "no tables")

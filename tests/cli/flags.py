@@ -102,7 +102,7 @@ def test_services_can_be_left_out(binary, directory):
         equal(server.said(), "")
 
 
-def test_relaxed_durability_says_so(binary, directory):
+def test_relaxed_durability_is_reported(binary, directory):
     with serve(binary, directory, "--durability", "relaxed") as server:
         contains(server.output + server.said(), "RELAXED")
         equal(status(server, "POST", "/Tables", {"TableName": "relaxed"}), 204)
@@ -122,7 +122,7 @@ def test_limits_are_flags(binary, directory):
         equal(client.ask("GET", "/Tables").status, 200)
 
 
-def test_a_deleted_name_stays_blocked_as_long_as_is_said(binary, directory):
+def test_a_deleted_name_stays_blocked_for_the_configured_time(binary, directory):
     for hold, wanted in (("0", (204, "")), ("3600", (409, "TableBeingDeleted"))):
         with serve_memory(binary, directory, "--table-name-hold", hold) as server, Client(server) as client:
             equal(client.ask("POST", "/Tables", {"TableName": "held"}).status, 204)

@@ -20,14 +20,14 @@ def test_a_token_for_no_entities_does_not_learn_which_tables_exist(binary, direc
             for path in ("/%s()?$top=abc", "/%s()?$filter=)", "/%s(PartitionKey='a')"):
                 there, missing = (ask(server, "GET", path % name, signature) for name in ("people", "nobody"))
                 equal(there[0], missing[0], (resources, letters, path))
-            equal(ask(server, "POST", "/$batch", signature, {"no": "batch"})[0], 403, "before the body is looked at")
+            equal(ask(server, "POST", "/$batch", signature, {"no": "batch"})[0], 403, "before the body is checked")
         # A caller that may read gets the error about the table first, as always; others get only a permission error.
         for letters, statuses in (("r", [400, 404]), ("a", [403, 403])):
             signature = make("o", "-p", letters)
             equal([ask(server, "GET", f"/{name}()?$top=abc", signature)[0] for name in ("people", "nobody")], statuses, letters)
 
 
-def test_a_configuration_is_a_file_of_some_size(binary, directory):
+def test_a_configuration_must_be_a_file_of_limited_size(binary, directory):
     os.mkfifo(os.path.join(directory, "pipe.toml"))
     os.symlink("pipe.toml", os.path.join(directory, "link.toml"))
     for name, why in (("pipe.toml", "regular file"), ("link.toml", "regular file"), (".", "regular file"),
@@ -45,7 +45,7 @@ def test_a_configuration_is_a_file_of_some_size(binary, directory):
     contains(done.stdout.decode(), "line 1", "table-port")
 
 
-def test_a_password_in_a_url_that_is_none_is_not_repeated(binary, directory):
+def test_a_password_in_an_invalid_url_is_not_repeated(binary, directory):
     for url in ("postgres:u:HUNTER2@db/x", "postgres://u:HUNTER2", "postgres://u:HUN?HUNTER2@db/x",
                 "postgres://u:HUN?a&HUNTER2&b@db/x", "file:postgres://u:HUNTER2@db",
                 "postgres://127.0.0.1:1/x?user=u&pass%77ord=HUNTER2"):
@@ -60,7 +60,7 @@ def test_a_password_in_a_url_that_is_none_is_not_repeated(binary, directory):
     equal(os.listdir(directory), [])
 
 
-def test_a_backup_closes_no_directory_of_others(binary, directory):
+def test_a_backup_does_not_restrict_existing_directories(binary, directory):
     with serve(binary, directory) as server:
         equal(status(server, "POST", TABLES, {"TableName": "people"}), 204)
         equal(server.stop(), 0)

@@ -42,7 +42,7 @@ def people(server):
             equal(client.ask("POST", "/people", {"PartitionKey": partition, "RowKey": "1", "N": partition}).status, 204)
 
 
-def test_tokens_of_tables_are_good_for_what_they_say(binary, directory):
+def test_tokens_of_tables_permit_what_they_state(binary, directory):
     with serve_memory(binary, directory) as server:
         people(server)
         make = lambda *args: token(binary, directory, "table", "people", *args)
@@ -74,7 +74,7 @@ def test_tokens_of_accounts(binary, directory):
         equal(ask(server, "GET", "/?restype=service&comp=properties", make("s", "r"))[0], 200)
 
 
-def test_the_url_can_be_asked_as_it_is(binary, directory):
+def test_the_url_can_be_requested_as_is(binary, directory):
     """The second line is a URL; it has the default address of a server."""
     with serve_memory(binary, directory) as server:
         people(server)
@@ -83,7 +83,7 @@ def test_the_url_can_be_asked_as_it_is(binary, directory):
         equal(ask(server, "GET", second.removeprefix("http://127.0.0.1:10002/devstoreaccount1").split("?")[0], first)[0], 200)
 
 
-def test_the_variable_of_the_daily_work_signs_as_well(binary, directory):
+def test_the_connection_string_variable_signs_as_well(binary, directory):
     env = {"AZURE_STORAGE_CONNECTION_STRING": f"AccountName=shop;AccountKey={OTHER};TableEndpoint=http://127.0.0.1:7/shop"}
     code, output, errors = run(binary, directory, "sas", "table", "people", "-p", "r", env=env)
     equal(code, 0, errors)
@@ -156,7 +156,7 @@ def test_mistakes_are_reported(binary, directory):
         contains(sas(binary, directory, *args, code=2), "Usage")
 
 
-def test_output_that_nobody_takes(binary, directory):
+def test_output_that_cannot_be_written(binary, directory):
     """A closed pipe is no error; a full disk is reported. Neither causes a panic."""
     command = [os.path.abspath(binary), "sas", "table", "people", "--permissions", "r"]
     reader, writer = os.pipe()

@@ -111,7 +111,7 @@ class SilentIssuer:
             self.asked_again.set()
 
 
-def test_a_signal_is_heard_while_keys_are_read_again(binary, directory):
+def test_a_signal_is_handled_while_keys_are_reloaded(binary, directory):
     """An issuer that did not respond prevented the server from handling a signal to stop."""
     issuer = SilentIssuer([Issuer(directory, "key").jwk()])
     flags = ("--oauth-issuer", ISSUER, "--oauth-audience", AUDIENCE, "--oauth-jwks", issuer.url())
@@ -127,7 +127,7 @@ def test_a_signal_is_heard_while_keys_are_read_again(binary, directory):
 def test_a_certificate_that_has_become_a_pipe_is_not_waited_for(binary, directory):
     with serve_memory(binary, directory, f"--self-signed={directory}/tls") as server:
         files = os.listdir(os.path.join(directory, "tls"))
-        assert files, "the certificate lies there"
+        assert files, "the certificate exists"
         for file in files:
             os.remove(os.path.join(directory, "tls", file))
             os.mkfifo(os.path.join(directory, "tls", file))

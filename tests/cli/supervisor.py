@@ -15,7 +15,7 @@ def manager(address):
     return listener
 
 
-def test_the_manager_hears_of_every_stage(binary, directory):
+def test_the_manager_is_notified_of_every_stage(binary, directory):
     path = os.path.join(directory, "notify")
     abstract = f"lazuli-{os.getpid()}"
     for variable, address in ((path, path), (f"@{abstract}", f"\0{abstract}")):
@@ -34,7 +34,7 @@ def test_the_manager_hears_of_every_stage(binary, directory):
                 equal(server.wait(), 0)
 
 
-def test_a_watchdog_of_another_process_gets_no_signs_of_life(binary, directory):
+def test_a_watchdog_of_another_process_gets_no_notifications(binary, directory):
     path = os.path.join(directory, "notify")
     with manager(path) as listener:
         env = {"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "1", "WATCHDOG_PID": "1"}

@@ -125,7 +125,7 @@ def test_certificates_of_a_development_ca(binary, directory):
     equal(shown.returncode, 0, shown.stderr)
 
 
-def test_a_self_signed_certificate_is_kept_and_curl_takes_it(binary, directory):
+def test_a_self_signed_certificate_is_kept_and_curl_accepts_it(binary, directory):
     def curl(server, trusted):
         from email.utils import formatdate
         date, target = formatdate(usegmt=True), f"/{ACCOUNT}/Tables"
@@ -150,7 +150,7 @@ def test_a_self_signed_certificate_is_kept_and_curl_takes_it(binary, directory):
     equal(os.stat(os.path.join(directory, "data", "self-signed-key.pem")).st_mode & 0o777, 0o600)
 
 
-def test_data_in_memory_needs_a_place_for_the_certificate(binary, directory):
+def test_data_in_memory_needs_a_directory_for_the_certificate(binary, directory):
     code, output, errors = run(binary, directory, "serve", "--engine", "memory:", "--table-port", "0", "--self-signed")
     equal((code, output), (1, ""))
     contains(errors, "--self-signed=DIR")

@@ -18,7 +18,7 @@ def conformance(binary, directory, *args, code=0):
     return output, errors
 
 
-def test_conformance_of_ourselves(binary, directory):
+def test_conformance_of_lazuli(binary, directory):
     with serve_memory(binary, directory) as server:
         endpoint = f"http://127.0.0.1:{server.port}/devstoreaccount1"
         output, _ = conformance(binary, directory, "--endpoint", endpoint, "--filter", "etags")

@@ -95,17 +95,17 @@ class Messages(Load):
         now = time.monotonic()
         with self.lock:
             if text not in self.tried:
-                self.note(USUAL, "two holders", f"{text} was handed out, which nobody put")
+                self.note(USUAL, "two holders", f"{text} was delivered, which nobody put")
             if self.received.setdefault(text, identity) != identity:
                 self.note(USUAL, "put twice", f"{text} is {identity} and {self.received[text]}")
             if now > asked + HELD - SLACK:
                 # The response was so late that another may have it by now.
                 return
             if identity in self.deleted:
-                self.note(USUAL, "two holders", f"{identity} was handed out after its deletion")
+                self.note(USUAL, "two holders", f"{identity} was delivered after its deletion")
             before = self.holders.get(identity)
             if before is not None and now < before + HELD - SLACK:
-                self.note(USUAL, "two holders", f"{identity} was handed out again after {now - before:.1f} s")
+                self.note(USUAL, "two holders", f"{identity} was delivered again after {now - before:.1f} s")
             self.holders[identity] = asked
 
     def finish(self):

@@ -127,9 +127,9 @@ class Trial:
         never = ["lost", "torn", "two holders", "put twice"] + (["stale"] if self.reads == "linearizable" else [])
         wrong += [f"{figures[what]} {what}" for what in never if figures[what]]
         if self.name == "stop" and not figures.get("control stale"):
-            wrong.append("no stale read at the front end that may have them: the check for them is worth nothing")
+            wrong.append("no stale read at the front end that may have them: the check proves nothing")
         if self.name in NO_UPLOADS and figures["no blobs s"] < self.hold / 2:
-            wrong.append("uploads succeeded throughout: the fault is worth nothing")
+            wrong.append("uploads succeeded throughout: the fault had no effect")
         if self.name in RESUMED:
             resumed = ["rows", "messages", "leases", "reads of rows"] + ([] if self.name in HANGS else ["blobs", "reads of blobs"])
             gaps = {what: figures[f"no {what} s"] for what in resumed}

@@ -152,7 +152,7 @@ class Run:
             for thread in threads:
                 thread.join()
             if server.process.poll() is None and server.stop() != 0:
-                problems.append(f"wrong: the server did not stop in good order: {server.said()}")
+                problems.append(f"wrong: the server did not stop cleanly: {server.said()}")
         if not problems and os.path.exists(os.path.join(target, "manifest.json")):
             problems += self.restore(target, os.path.join(self.root, f"copy-{number}"), kill)
         return problems
@@ -198,7 +198,7 @@ class Run:
         if os.path.exists(os.path.join(target, "manifest.json")):
             return []
         if code == 0:
-            return [f"wrong: an unfinished backup was called done: {said}"]
+            return [f"wrong: an unfinished backup was reported as complete: {said}"]
         for args in (["check", target], ["restore", target, "--location", os.path.join(self.root, "never")]):
             code, said = self.command(*args)
             if code != 1 or "panicked" in said or os.path.exists(os.path.join(self.root, "never")):
@@ -208,7 +208,7 @@ class Run:
     def restore(self, target, copy, kill):
         code, said = self.command("check", target)
         if code != 0:
-            return [f"wrong: the backup is not sound: {said}"]
+            return [f"wrong: the backup is damaged: {said}"]
         if kill.startswith("restore"):
             self.counts["restore kills"] += 1
             code, said = self.command("restore", target, "--location", copy, crash_at=kill)
@@ -272,7 +272,7 @@ def main():
         failed += 1
     print(f"{args.cycles - failed} passed, {failed} failed")
     if failed:
-        print(f"what there was is left in {root}")
+        print(f"the files are left in {root}")
         return 1
     shutil.rmtree(root)
     return 0

@@ -267,7 +267,7 @@ class Story:
         with self.start() as server, Clients(server) as clients:
             self.create(clients)
             responses = [self.insert(clients) for _ in range(50)]
-            self.check("values are taken", all(a.status in DONE for a in responses))
+            self.check("values are accepted", all(a.status in DONE for a in responses))
             self.disk.turn_read_only()
             responses = [self.insert(clients, size) for size in (10, VALUE_BYTES) for _ in range(3)]
             self.check("writes to a read-only disk are rejected", all(map(self.rejected, responses)), [a.text for a in responses])
@@ -282,7 +282,7 @@ class Story:
         """Without room the server may serve reads or say why it does not start; it must not make anything worse."""
         try:
             with self.start() as server, Clients(server) as clients:
-                self.check("started on a full disk, everything is there", not self.differences(clients),
+                self.check("started on a full disk, everything is present", not self.differences(clients),
                            self.differences(clients))
                 responses = [self.insert(clients) for _ in range(3)]
                 self.check("writes are rejected, or kept", all(a.status in (*DONE, 500) for a in responses))
@@ -294,13 +294,13 @@ class Story:
         for how in ("kill", "stop", "stop"):
             with self.start() as server, Clients(server) as clients:
                 difference = self.differences(clients)
-                self.check("with room again, everything acknowledged is there", not difference, difference)
+                self.check("with room again, everything acknowledged is present", not difference, difference)
                 responses = [self.insert(clients) for _ in range(20)]
-                self.check("and writes are taken", all(a.status in DONE for a in responses), responses[-1].text)
+                self.check("and writes are accepted", all(a.status in DONE for a in responses), responses[-1].text)
                 if how == "kill":
                     server.kill()
                 else:
-                    self.check("and it stops in order", server.stop() == 0, server.said())
+                    self.check("and it stops cleanly", server.stop() == 0, server.said())
 
 
 def main():

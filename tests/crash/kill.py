@@ -246,17 +246,17 @@ def main():
     # A run in which no kill hit a request, or no request got a response, proves nothing.
     is_idle = run.clients and not (of_messages and of_blobs) or not all(one.ids for one in events)
     if not run.acknowledged or not batches or is_idle or run.kills and not unknown:
-        run.problems.append("wrong: nothing was acknowledged, or no kill met a change on its way")
+        run.problems.append("wrong: nothing was acknowledged, or no kill hit a change in progress")
         print(run.problems[-1])
         failed += 1
     if args.shim:
-        print(f"losses of power {run.losses}: unsynced writes taken back {run.lost_writes}, names {run.lost_names}")
+        print(f"losses of power {run.losses}: unsynced writes reverted {run.lost_writes}, names {run.lost_names}")
         if not run.lost_writes or not run.lost_names:
-            run.problems.append("wrong: no write, or no name, was ever taken back; is the library loaded?")
+            run.problems.append("wrong: no write, or no name, was ever reverted; is the library loaded?")
             print(run.problems[-1])
             failed += 1
     print(f"events {sum(len(one.ids) for one in events)}, of these {sum(one.again for one in events)} arrived again")
-    print(f"start after a kill: {sorted(run.starts)[len(run.starts) // 2] * 1000:.0f} ms in the middle, "
+    print(f"start after a kill: {sorted(run.starts)[len(run.starts) // 2] * 1000:.0f} ms median, "
           f"{max(run.starts) * 1000:.0f} ms at most")
     print(f"{passed} passed, {failed} failed")
     if failed:

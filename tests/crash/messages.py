@@ -216,7 +216,7 @@ class Messages:
             if not matching:
                 wanted = " or ".join(f"{brief(world.visible)}, held {brief(list(world.held))}" for world in self.worlds)
                 good = [text for (text, _), renewed in receipts.items() if renewed]
-                return [f"lost: the messages are {brief(texts)}, held with a good receipt {brief(good)}; wanted {wanted}"]
+                return [f"lost: the messages are {brief(texts)}, held with a valid receipt {brief(good)}; wanted {wanted}"]
             world = matching[0]
             problems = self.check_counts(client, world)
             self.settle(client, world, drained, receipts)

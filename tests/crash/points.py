@@ -104,7 +104,7 @@ class Run:
                     and self.messages.work(server, [self.messages.put] * 4 + [self.messages.get])
                     and self.blobs.work(server, self.blobs.each()))
             if not done or self.was_stopped and server.stop() != 0:
-                raise RuntimeError(f"the beginning failed: {server.said()}")
+                raise RuntimeError(f"the preparation failed: {server.said()}")
             server.kill()
 
     def work(self, server, client):
@@ -142,7 +142,7 @@ class Run:
         with self.server() as server, Client(server) as client:
             problems = self.compare(server, client)
             if server.stop() != 0 or "panicked" in server.said():
-                problems.append(f"the server did not stop in order: {server.said()}")
+                problems.append(f"the server did not stop cleanly: {server.said()}")
         return problems
 
     def compare(self, server, client):
@@ -153,7 +153,7 @@ class Run:
             if found not in states:
                 problems.append(f"{table} is {found}, wanted {' or '.join(map(str, states))}")
             if found is None and not (self.create(client, table) and list(all_rows(client, f"/{table}()")) == []):
-                problems.append(f"{table} cannot be made anew, or is not empty then")
+                problems.append(f"{table} cannot be created again, or is not empty then")
         return problems + self.messages.verify(server) + self.messages.take_problems() + self.blobs.verify(server)
 
 
@@ -170,7 +170,7 @@ class ProtectedRun(Run):
     def begin(self):
         with self.server() as server:
             if not self.work(server, None) or self.was_stopped and server.stop() != 0:
-                raise RuntimeError(f"the beginning failed: {server.said()}")
+                raise RuntimeError(f"the preparation failed: {server.said()}")
             server.kill()
 
     def work(self, server, _):
@@ -208,7 +208,7 @@ def try_point(pool, binary, point, kind=Run, name="everything"):
                 print(f"{place}: {problem}", flush=True)
         if not all(is_passed for is_passed, _ in outcomes):
             break
-    print(f"{point}, {name}: {passed} passes, something wrong at {wrong}", flush=True)
+    print(f"{point}, {name}: {passed} passes, problems at {wrong}", flush=True)
     if not passed:
         print(f"{point}, {name}: never passed")
     return wrong + (not passed)

@@ -68,7 +68,7 @@ def new_stores(pool, binary, shim, kind):
                 print(f"{fault}: {problem}", flush=True)
         if not all(happened for _, happened, _ in done):
             break
-    print(f"new store, {kind}: {places} places, something wrong at {wrong}", flush=True)
+    print(f"new store, {kind}: {places} places, problems at {wrong}", flush=True)
     return places, wrong
 
 

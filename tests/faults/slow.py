@@ -51,7 +51,7 @@ def read(server, number):
             return client.ask("GET", entity_path(TABLE, "cold", number * (COLD_ROWS // CLIENTS))).status
     with StorageClient(server.at("blob")) as client:
         response = client.ask("GET", f"/{CONTAINER}/cold-{number}")
-        return response.status if response.body == content(f"cold-{number}") else f"{response.status} with another content"
+        return response.status if response.body == content(f"cold-{number}") else f"{response.status} with other content"
 
 
 def put_message(client, text):
@@ -176,7 +176,7 @@ def try_kind(args, shim, kind):
         while not os.path.exists(seen) and not waiting.are_done():
             pass
         if not os.path.exists(seen):
-            problems.append("no call was held: the test reaches nothing")
+            problems.append("no call was held: the test has no effect")
         stalls = kind.endswith("stall")
         for _ in range(3):
             problems += unaffected(server, admin_port, stalls)

@@ -340,7 +340,7 @@ class Story(Kept, Writes):
                     crowd.close()
                 self.good_client(server, attack)
                 fine = server.stop() == 0 and "panicked" not in server.said()
-                self.check("it stops in order, without a panic", fine, "" if fine else server.said()[-2000:])
+                self.check("it stops cleanly, without a panic", fine, "" if fine else server.said()[-2000:])
 
     def place(self, directory):
         """The flags that choose the engine. On PostgreSQL each attack has a database of its own."""

@@ -57,7 +57,7 @@ def test_packages_have_the_same_bytes_when_they_are_built_twice(packages, direct
         assert hashes(form, binary, directory / "one", 0o022, "UTC") == hashes(form, binary, directory / "two", 0o077, "Asia/Tokyo"), \
             form
     if missing:
-        raise Skip(f"not checked, for want of their tools: {', '.join(missing)}")
+        raise Skip(f"not checked, because their tools are missing: {', '.join(missing)}")
 
 
 def hashes(form, binary, out, umask, zone):

@@ -106,7 +106,7 @@ def start(image, root, accounts, command):
     need_root()
     need("unshare", "chroot")
     if os.system("unshare --net true 2>/dev/null") != 0:
-        raise Skip("no network namespace can be made here")
+        raise Skip("no network namespace can be created here")
     image.unpack(root)
     health = image.config["Healthcheck"]["Test"][1:]
     task = {"root": str(root), "user": image.config["User"], "directory": image.config["WorkingDir"], "command": command,

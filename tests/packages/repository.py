@@ -39,6 +39,6 @@ def test_one_command_names_the_repository_in_every_package(packages, directory):
     assert run("dpkg-deb", "-f", deb[0], "Homepage").strip() == URL
 
 
-def test_an_address_that_is_none_is_rejected(packages, directory):
+def test_an_invalid_address_is_rejected(packages, directory):
     for words in ([], ["lazuli"], ['https://forge.test/"'], [URL, URL]):
         assert "set-repository URL" in run(ROOT / "packaging" / "set-repository", *words, code=1)

@@ -41,7 +41,7 @@ class Root:
         if not with_proc:
             return ["chroot", self.path, *command]
         if os.system("unshare --mount true 2>/dev/null") != 0:
-            raise Skip("no mount namespace can be made here")
+            raise Skip("no mount namespace can be created here")
         (self.path / "proc").mkdir(exist_ok=True)
         return ["unshare", "--mount", "/bin/sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"', self.path, *command]
 

@@ -246,7 +246,7 @@ def messages(ends):
         each.start()
     for each in threads:
         each.join()
-    expect(sorted(map(int, received)), list(range(count)), "messages that were handed out")
+    expect(sorted(map(int, received)), list(range(count)), "messages that were delivered")
 
 
 def accounts(ends):
@@ -274,7 +274,7 @@ def health(ends):
     binary = ends.servers[0].process.args[0]
     places = [re.search(r"health and metrics: (http://[0-9.:]+)/readyz", server.output).group(1) for server in ends.servers]
     if len(set(places)) != len(ends.servers):
-        raise SystemExit(f"servers of one machine share a place: {places}")
+        raise SystemExit(f"servers of one machine share an admin address: {places}")
     for place in places:
         said = subprocess.run([binary, "health", "--url", place], check=True, capture_output=True, text=True).stdout
         if said != "ready\n":

@@ -4,7 +4,7 @@
 //!
 //! Prints the number of operations; fails if one was rejected.
 
-#![allow(clippy::print_stdout, reason = "this is a program that talks to people")]
+#![allow(clippy::print_stdout, reason = "this program prints its results")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_never_go_back() {
+    fn versions_of_rows_never_decrease() {
         let (a, b) = (Bytes::from_static(b"a"), Bytes::from_static(b"b"));
         let latest = Version(9);
         for (current, offered, expected) in [

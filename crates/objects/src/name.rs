@@ -66,7 +66,7 @@ mod tests {
 
     /// The names in buckets. A line here may be added, never changed.
     #[test]
-    fn names_are_in_the_order_of_places() {
+    fn names_sort_by_position() {
         let names = Names::new("a/b");
         let spot = Spot { stream: 5, offset: 0x2000 };
         assert_eq!(names.object(spot), "a/b/0000000000000005/0000002000");
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_pieces_are_places() {
+    fn only_names_of_pieces_have_positions() {
         for prefix in ["", "a", "a/b"] {
             let names = Names::new(prefix);
             let spot = Spot { stream: u64::MAX, offset: 4096 };

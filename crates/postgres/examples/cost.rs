@@ -72,7 +72,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-#[allow(clippy::print_stdout, reason = "this is a program that talks to people")]
+#[allow(clippy::print_stdout, reason = "this program prints its results")]
 fn print(line: &str) {
     println!("{line}");
 }
@@ -149,7 +149,7 @@ async fn ours(engine: &Arc<Postgres>, work: Work) -> Result<u64, tokio_postgres:
                     Work::Upsert => put(&*engine, row, 1).await,
                     Work::Batch => put(&*engine, task * BATCH, BATCH).await,
                 };
-                done.expect("the database is there");
+                done.expect("the database responds");
                 count.fetch_add(1, Ordering::Relaxed);
             }
         });
@@ -185,7 +185,7 @@ async fn plain(clients: &[Arc<Client>], work: Work) -> Result<u64, tokio_postgre
                     Work::Get | Work::Upsert => plain_one(&client, &statement, work, turn).await,
                     Work::Batch => plain_many(&client, &statement, task as u64 * BATCH, turn).await,
                 };
-                done.expect("the database is there");
+                done.expect("the database responds");
                 count.fetch_add(1, Ordering::Relaxed);
             }
         });

@@ -28,7 +28,7 @@ pub async fn look_after(core: Arc<Core>, ledger: Arc<StreamLedger>) {
         if renewed.elapsed() >= RENEW_EVERY {
             match renew_all(&core, &ledger, Instant::now()).await {
                 Ok(()) => renewed = Instant::now(),
-                Err(error) => tracing::warn!(%error, "the slot of this front end could not be renewed"),
+                Err(error) => tracing::warn!(%error, "failed to renew the slot of this front end"),
             }
         }
     }
@@ -40,7 +40,7 @@ pub async fn renew_all(core: &Core, ledger: &StreamLedger, now: Instant) -> Resu
     core.renew(now).await?;
     for done in [ledger.report().await, ledger.fence(now).await, ledger.keep_holds(now).await] {
         if let Err(error) = done {
-            tracing::warn!(%error, "the use of content by front ends could not be updated");
+            tracing::warn!(%error, "failed to update the shared records about content");
         }
     }
     Ok(())

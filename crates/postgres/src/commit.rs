@@ -132,7 +132,7 @@ impl Core {
             match self.has_version(written, version).await {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
-                Err(error) => tracing::warn!(%error, "an unknown outcome could not be looked up"),
+                Err(error) => tracing::warn!(%error, "failed to look up an unknown outcome"),
             }
         }
         Err(Error::Unknown(why))

@@ -292,7 +292,7 @@ impl Core {
         let free = "UPDATE lazuli_writer SET holder = '', seen = now(), high = greatest(high, $2::int8) \
                     WHERE slot = $1::int8 AND holder = $3::text";
         if let Err(error) = self.small(free, &[&slot, &high, &self.holder]).await {
-            tracing::warn!(%error, "the slot of this front end stays taken for a while");
+            tracing::warn!(%error, "failed to release the slot of this front end; it stays taken for a while");
         }
     }
 }
@@ -395,7 +395,7 @@ impl Engine for Postgres {
         Box::pin(async {
             self.caretaker.abort();
             if let Err(error) = self.ledger.leave().await {
-                tracing::warn!(%error, "the streams of this front end stay taken for a day");
+                tracing::warn!(%error, "failed to release the streams of this front end; they stay taken for a day");
             }
             self.core.leave().await;
             self.core.pool.close();

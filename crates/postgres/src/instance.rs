@@ -153,7 +153,7 @@ impl Instance {
         })?;
         if link.identity.key != self.identity.key || !link.identity.is_writable {
             self.suspect();
-            return Err(Failure::Deposed("another server responds, or it takes no writes".into()));
+            return Err(Failure::Deposed("another server responds, or this one accepts no writes".into()));
         }
         Session::new(link, self.clone()).await
     }

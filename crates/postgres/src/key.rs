@@ -149,7 +149,7 @@ mod tests {
     proptest! {
         /// Addresses sort like keys, and each key has exactly one.
         #[test]
-        fn addresses_keep_order_and_tell_keys_apart(a in ".{0,8}", b in ".{0,8}", c in ".{0,8}", d in ".{0,8}") {
+        fn addresses_keep_order_and_distinguish_keys(a in ".{0,8}", b in ".{0,8}", c in ".{0,8}", d in ".{0,8}") {
             let units = |text: &str| text.encode_utf16().collect::<Vec<_>>();
             let one = address(1, &encode(&a), &encode(&b));
             let two = address(1, &encode(&c), &encode(&d));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn long_keys_lie_under_the_negative_table() {
+    fn long_keys_have_the_negative_table_number() {
         let (fits, over) = (vec![b'a'; 1300], vec![b'a'; 1301]);
         assert_eq!(address(7, &fits, &fits).long, None);
         let long = address(7, &fits, &over);

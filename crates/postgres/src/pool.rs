@@ -208,7 +208,7 @@ impl Pool {
                 Some(Err(error)) => whys.push(error.to_string()),
             }
         }
-        best.ok_or_else(|| format!("no database server takes writes: {}", whys.join("; ")))
+        best.ok_or_else(|| format!("no database server accepts writes: {}", whys.join("; ")))
     }
 
     /// Closes all idle connections, and the pool.
@@ -224,7 +224,7 @@ impl Pool {
 /// The reason not to use a server, if there is one. `seen` is the latest timeline that was in use.
 fn unfit(server: &Identity, seen: i64) -> Option<&'static str> {
     if !server.is_writable {
-        return Some("it takes no writes");
+        return Some("it accepts no writes");
     }
     // A server that was replaced has come back as leader and lacks changes that were acknowledged since.
     (server.timeline < seen)
@@ -262,7 +262,7 @@ mod tests {
 
     /// Callers that wait too long for a connection get a transient error: the database itself may be healthy.
     #[tokio::test]
-    async fn connections_that_are_all_in_use_are_a_load_and_no_failure() {
+    async fn using_all_connections_is_overload_and_not_a_failure() {
         let pool = Pool::new("postgres://lazuli@127.0.0.1:1/lazuli?pool=1".parse().unwrap());
         let permit = pool.permits.clone().acquire_owned().await.unwrap();
         let rejected = pool.take_within(Duration::ZERO).await.err();

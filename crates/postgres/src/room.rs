@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn large_commits_take_turns_and_small_ones_are_free() {
+    async fn large_commits_wait_for_memory_and_small_ones_do_not() {
         let room = Room::new();
         let large = room.take(0, COMMIT_BYTES_MAX).await.ok().unwrap();
         assert_eq!(large.rows_bytes, COMMIT_BYTES_MAX);

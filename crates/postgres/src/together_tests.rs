@@ -113,7 +113,7 @@ async fn callers_that_give_up_do_not_stop_others() {
 }
 
 #[tokio::test]
-async fn a_read_that_waits_too_long_is_a_load() {
+async fn a_read_that_waits_too_long_reports_overload() {
     let mut scene = Scene::new(Duration::ZERO);
     let _tasks = scene.fill_lanes().await;
     assert!(matches!(scene.together.read(7).await, Err(Error::Busy(_))));

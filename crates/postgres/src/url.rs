@@ -113,7 +113,7 @@ impl<'a> Own<'a> {
                 return Err("invalid sslmode; expected disable, prefer, require or verify-full".into());
             }
             ("sslrootcert", _) => self.root = Some(value.to_owned()),
-            // We always look for the server that takes writes, among all that are named.
+            // We always look for the server that accepts writes, among all that are named.
             ("target_session_attrs", "read-write" | "primary" | "any") => {}
             ("target_session_attrs", _) => {
                 return Err("invalid target_session_attrs; expected read-write".into());

@@ -46,11 +46,11 @@ impl Versions {
         let mut state = self.state();
         let now = Instant::now();
         if now > state.trusted_until {
-            return Err(Error::Unavailable("the slot of this front end could not be renewed".into()));
+            return Err(Error::Unavailable("failed to renew the slot of this front end".into()));
         }
         if now < state.held_until {
             return Err(Error::Unavailable(
-                "this front end was away too long; it accepts writes again after four minutes".into(),
+                "this front end was suspended or cut off for too long; it accepts writes again after four minutes".into(),
             ));
         }
         let lowest = ticks.max(state.last.saturating_add(1)).max(floor.saturating_add(1));
@@ -95,7 +95,7 @@ mod tests {
 
     /// WR-12: unique over all front ends and increasing in each, whatever the clocks do.
     #[tokio::test]
-    async fn versions_of_two_front_ends_never_meet() {
+    async fn versions_of_two_front_ends_are_never_equal() {
         let stopped = Versions::new(Clock::new(|| 1000), 3, 0);
         let other = Versions::new(Clock::new(|| 1000), 4, 0);
         let mut all = std::collections::HashSet::new();

@@ -26,8 +26,8 @@ impl EngineFactory for Database {
 
 /// The peak memory of the process so far.
 fn peak_bytes() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").expect("the system tells");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it has a line for it");
+    let status = fs::read_to_string("/proc/self/status").expect("the system reports it");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("there is a line for it");
     let number = line.trim().strip_suffix("kB").expect("a size").trim().parse::<u64>();
     number.expect("a number") * 1024
 }

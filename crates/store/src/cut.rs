@@ -98,7 +98,7 @@ mod tests {
     /// A full disk prevented a start, although the batch that could not be copied was never acknowledged. A batch that
     /// may have been acknowledged is not dropped.
     #[test]
-    fn a_full_disk_does_not_keep_from_cutting_a_torn_batch() {
+    fn a_full_disk_does_not_prevent_cutting_a_torn_batch() {
         for (tail, kind, is_cut) in [
             (Tail::Torn, ErrorKind::StorageFull, true),
             (Tail::Torn, ErrorKind::QuotaExceeded, true),

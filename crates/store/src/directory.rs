@@ -337,7 +337,7 @@ mod tests {
 
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join(FORMAT), "lazuli store\nformat 2\n").unwrap();
-        let Err(e) = Directory::open(root.path()) else { panic!("opened the future") };
+        let Err(e) = Directory::open(root.path()) else { panic!("opened a store of a later format") };
         assert!(e.to_string().contains("format 2"), "{e}");
     }
 }

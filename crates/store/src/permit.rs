@@ -72,22 +72,22 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn rows_that_were_read_count_and_are_given_back() {
+    async fn rows_that_were_read_count_and_are_released() {
         let permits = Permits::new();
         let all = permits.0.available_permits();
         let mut permit = permits.take(100).await.unwrap();
         let least = COMMIT_BYTES_MIN / QUEUE_UNIT_BYTES;
-        assert!(permit.keep(COMMIT_BYTES_MIN - 100), "what is left of the least that a job takes");
+        assert!(permit.keep(COMMIT_BYTES_MIN - 100), "the rest of a job's minimum");
         assert_eq!(permits.0.available_permits(), all - least);
         assert!(permit.keep(1));
         assert_eq!(permits.0.available_permits(), all - least - 1);
-        assert!(!permit.keep(COMMIT_READ_BYTES_MAX), "one job does not take everything");
+        assert!(!permit.keep(COMMIT_READ_BYTES_MAX), "one job does not get all permits");
         drop(permit);
         assert_eq!(permits.0.available_permits(), all);
 
         let full = permits.take(QUEUE_BYTES_MAX - COMMIT_BYTES_MIN).await.unwrap();
         let mut permit = permits.take(0).await.unwrap();
-        assert!(permit.keep(COMMIT_BYTES_MIN) && !permit.keep(1), "nobody waits for more");
+        assert!(permit.keep(COMMIT_BYTES_MIN) && !permit.keep(1), "no job waits for more");
         drop(full);
         assert!(permit.keep(1));
     }

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_system_tells_its_space() {
+    fn a_file_system_reports_its_space() {
         let dir = tempfile::tempdir().unwrap();
         let space = Space::of(dir.path());
         assert!(space.free > 0 && space.size >= space.free);

@@ -35,7 +35,7 @@ def test_list_in_pages(table):
     assert table in seen and len(seen) == len(set(seen))
 
 
-def test_names_that_are_none():
+def test_invalid_names():
     rejected("alphanumeric", key, "table", "create", "-n", "1abc")
     rejected("alphanumeric", key, "table", "create", "-n", "ab")
 

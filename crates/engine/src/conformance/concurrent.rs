@@ -60,7 +60,7 @@ pub async fn readers_see_whole_commits(factory: &impl EngineFactory) {
 }
 
 /// CS-02: a commit that was acknowledged is visible to every later read.
-pub async fn a_done_commit_is_seen_at_once(factory: &impl EngineFactory) {
+pub async fn an_acknowledged_commit_is_visible_immediately(factory: &impl EngineFactory) {
     let engine = factory.open(Clock::system()).await;
     let mut tasks = JoinSet::new();
     for writer in 0..8 {

@@ -53,7 +53,7 @@ pub async fn a_dump_has_every_row_in_order(factory: &impl EngineFactory) {
         let mut dump = engine.dump().await.expect("a dump");
         assert_eq!(texts(&rest(&mut *dump, bytes_max).await), wanted);
         assert_eq!(dump.marks(), Marks { last_version: last, last_table: fresh });
-        assert_eq!(dump.next(1).await, Ok(vec![]), "the end stays the end");
+        assert_eq!(dump.next(1).await, Ok(vec![]), "the dump stays at its end");
     }
 }
 

@@ -116,7 +116,7 @@ pub async fn updates_compute_from_the_current_value(factory: &impl EngineFactory
 }
 
 /// Removing a row that does not exist, without a condition, succeeds and changes nothing.
-pub async fn deleting_what_is_missing_is_no_change(factory: &impl EngineFactory) {
+pub async fn deleting_a_missing_row_changes_nothing(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "p/a").await;
     done(engine, TABLE, "p", vec![delete("b", Condition::Any)]).await;
@@ -210,7 +210,7 @@ pub async fn tables_and_partitions_are_separate(factory: &impl EngineFactory) {
 }
 
 /// Empty keys, U+0000, characters outside the basic plane, long ones.
-pub async fn keys_may_be_any_text(factory: &impl EngineFactory) {
+pub async fn keys_may_be_any_string(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let long = "ü".repeat(1024);
     let texts =
@@ -289,12 +289,12 @@ pub async fn fresh_tables_are_unique(factory: &impl EngineFactory) {
     let engine = factory.open(Clock::system()).await;
     let mut ids = vec![];
     for _ in 0..10 {
-        ids.push(engine.fresh_table().await.expect("the engine gives out an id"));
+        ids.push(engine.fresh_table().await.expect("the engine assigns an id"));
     }
     let tasks: Vec<_> = (0..20)
         .map(|_| {
             let engine = Arc::clone(&engine);
-            tokio::spawn(async move { engine.fresh_table().await.expect("the engine gives out an id") })
+            tokio::spawn(async move { engine.fresh_table().await.expect("the engine assigns an id") })
         })
         .collect();
     for task in tasks {
@@ -323,7 +323,7 @@ pub async fn erased_tables_are_empty(factory: &impl EngineFactory) {
     }
     assert_eq!(everything(engine, doomed).await, []);
     assert_eq!(engine.erase(doomed).await, Ok(true));
-    assert_eq!(engine.erase(TableId(1000)).await, Ok(true), "a table that never was");
+    assert_eq!(engine.erase(TableId(1000)).await, Ok(true), "a table that never existed");
     assert_eq!(row_texts(&everything(engine, other).await), "p/a p/b");
     assert_eq!(row_texts(&everything(engine, TableId(7)).await), "p/a");
     // Rows of an erased table do not come back, and conditions do not see them.
@@ -336,7 +336,7 @@ pub async fn erased_tables_are_empty(factory: &impl EngineFactory) {
 pub async fn status_and_close(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "p/a").await;
-    let status = engine.status().await.expect("the engine tells how it is");
+    let status = engine.status().await.expect("the engine reports its status");
     assert!(!status.place.is_empty());
     assert_eq!(status.poisoned, None);
     assert_eq!(engine.close().await, Ok(()));

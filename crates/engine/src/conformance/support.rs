@@ -106,7 +106,7 @@ pub async fn value(engine: &dyn Engine, partition: &str, row: &str) -> Option<St
 /// A row.
 pub async fn get(engine: &dyn Engine, table: TableId, partition: &str, row: &str) -> Option<Row> {
     let mut rows = engine.get(table, partition, &[row]).await.expect("the engine reads");
-    assert_eq!(rows.len(), 1, "one place for each row asked");
+    assert_eq!(rows.len(), 1, "one entry for each requested row");
     rows.remove(0)
 }
 

@@ -37,7 +37,7 @@ mod tests {
     use crate::content::piece::PIECE_BYTES_MAX;
 
     #[test]
-    fn places_do_not_overlap_and_streams_end() {
+    fn positions_do_not_overlap_and_streams_end() {
         let mut streams = Streams::default();
         assert_eq!(streams.place(1), None);
         streams.enter(5);

@@ -136,14 +136,14 @@ proptest! {
     }
 
     #[test]
-    fn each_text_has_one_encoding(bytes in vec(prop_oneof![0_u8..4, Just(0xED), 0x80_u8..0xC4, 0xE0_u8..=0xFF, any::<u8>()], 0..8)) {
+    fn each_string_has_one_encoding(bytes in vec(prop_oneof![0_u8..4, Just(0xED), 0x80_u8..0xC4, 0xE0_u8..=0xFF, any::<u8>()], 0..8)) {
         if let Ok(text) = decode(&bytes) {
             prop_assert_eq!(&*encode(&text), &*bytes);
         }
     }
 
     #[test]
-    fn spans_hold_what_the_bounds_say(
+    fn spans_match_their_bounds(
         key in (edgy_text(), edgy_text()),
         start in bound(),
         end in bound(),

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn other_documents_than_listings_are_rejected() {
+    fn documents_other_than_listings_are_rejected() {
         for bad in [
             &b""[..],
             b"<Error><Code>NoSuchBucket</Code></Error>",

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_failures_that_pass_are_repeated() {
+    async fn only_transient_failures_are_retried() {
         assert_eq!(outcome(2, ObjectFailure::Status(503)).await, (Ok(2), 3));
         assert_eq!(outcome(1, ObjectFailure::Broken).await, (Ok(1), 2));
         for failure in

@@ -135,7 +135,7 @@ async fn a_front_end_that_was_lost_is_swept() {
 /// A failover to a server whose clock is a day ahead. A sweep that began before front ends renewed their streams took
 /// these, and removed content that was stored and about to be named.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_clock_that_jumps_takes_no_stream_of_a_front_end_that_is_alive() {
+async fn a_clock_jump_takes_no_stream_from_a_live_front_end() {
     let schema = schema().await;
     let (live, theirs) = front_end(&schema).await;
     let (other, ours) = front_end(&schema).await;
@@ -158,7 +158,7 @@ async fn a_clock_that_jumps_takes_no_stream_of_a_front_end_that_is_alive() {
 
 /// A front end that returns after its streams were taken away names nothing in them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_front_end_that_returns_names_nothing_that_was_swept() {
+async fn a_front_end_that_returns_cannot_name_swept_content() {
     let schema = schema().await;
     let (away, theirs) = front_end(&schema).await;
     let (other, ours) = front_end(&schema).await;

@@ -49,13 +49,13 @@ async fn content(engine: &dyn Engine, partition: &str) -> Vec<(String, String)> 
         .chain((0..20).map(|n| format!("new{n}")))
         .collect();
     let names: Vec<&str> = rows.iter().map(String::as_str).collect();
-    let found = engine.get(TABLE, partition, &names).await.expect("the database is there again");
+    let found = engine.get(TABLE, partition, &names).await.expect("the database responds again");
     let text = |row: lazuli_engine::Row| (row.row.into(), String::from_utf8_lossy(&row.value).into_owned());
     found.into_iter().flatten().map(text).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_cut_connection_never_lies() {
+async fn a_cut_connection_never_reports_a_wrong_outcome() {
     let config: tokio_postgres::Config = server().parse().expect("a URL");
     let proxy = Proxy::start(format!("127.0.0.1:{}", config.get_ports()[0])).await;
     let schema = schema().await;
@@ -114,7 +114,7 @@ async fn check(
     let after = content(direct, partition).await;
     let outcome = match outcome {
         Ok(Applied::Done { .. }) => {
-            assert_eq!(after, wanted, "{partition}: acknowledged, but not there");
+            assert_eq!(after, wanted, "{partition}: acknowledged, but missing");
             "applied"
         }
         Err(Error::Unknown(_)) => {
@@ -122,7 +122,7 @@ async fn check(
             "unknown"
         }
         Err(Error::Conflict) => {
-            assert_eq!(after, before, "{partition}: said not to be applied");
+            assert_eq!(after, before, "{partition}: reported as not applied, but present");
             "conflict"
         }
         other => panic!("{partition}: {other:?}"),

@@ -42,7 +42,7 @@ async fn statements_for_several_rows_do_not_read_the_whole_partition() {
 fn statements() -> Vec<(String, String)> {
     let mut found = Vec::new();
     for item in SOURCE.split("\nconst ").skip(1) {
-        let (name, rest) = item.split_once(": &str =").expect("a constant is a text");
+        let (name, rest) = item.split_once(": &str =").expect("a constant is a string literal");
         let text = rest.split('"').nth(1).expect("a text is quoted").replace("\\\n", "");
         if text.contains("[]") && !text.contains("INSERT INTO") {
             found.push((name.to_lowercase(), text));

@@ -59,7 +59,7 @@ async fn versions_increase_whichever_front_end_writes() {
 
 /// Many engines with stopped clocks at once: no version occurs twice, in any partition.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_two_front_ends_give_the_same_version() {
+async fn no_two_front_ends_issue_the_same_version() {
     let schema = schema().await;
     let mut tasks = JoinSet::new();
     for number in 0..4 {
@@ -114,7 +114,7 @@ async fn keys_too_long_for_an_index_keep_order_and_uniqueness() {
         rows.iter().map(|row| (row.partition.to_string(), row.row.to_string())).collect()
     };
     // `shared_state`, which every request calls, notifies the other engine that long keys exist.
-    other.shared_state().await.expect("the engine is there");
+    other.shared_state().await.expect("the engine responds");
     for engine in [&engine, &other] {
         assert_eq!(texts(&scan(&**engine, vec![KeyRange::ALL], usize::MAX).await.rows), keys);
         for rows_max in [1, 3, 5] {
@@ -223,7 +223,7 @@ async fn schemas() {
 
 /// A read-only server and one that does not exist are rejected; the primary is found among them.
 #[tokio::test]
-async fn the_server_that_takes_writes_is_found() {
+async fn the_server_that_accepts_writes_is_found() {
     let schema = schema().await;
     let config: tokio_postgres::Config = server().parse().unwrap();
     let port = config.get_ports()[0];
@@ -232,6 +232,6 @@ async fn the_server_that_takes_writes_is_found() {
     done(&*engine, "p", vec![upsert("r", "x")]).await;
     let read_only = url_of(&server(), &schema).with_option("default_transaction_read_only=on");
     let why = Postgres::open(read_only, Clock::system()).await.err().map(|error| error.to_string());
-    assert!(why.is_some_and(|why| why.contains("takes no writes")));
+    assert!(why.is_some_and(|why| why.contains("accepts no writes")));
     assert!(with("postgres://h/db", "pool=0").parse::<lazuli_postgres::PostgresUrl>().is_err());
 }

@@ -40,7 +40,7 @@ pub async fn schema() -> String {
 
 /// The URL of a server, for a schema.
 pub fn url_of(server: &str, schema: &str) -> PostgresUrl {
-    let url: PostgresUrl = with(server, POOL).parse().expect("the URL is one");
+    let url: PostgresUrl = with(server, POOL).parse().expect("the URL is valid");
     url.with_option(&format!("search_path={schema}"))
 }
 

@@ -82,7 +82,7 @@ fn rows_are_found_by_views_of_the_same_state_only() {
 }
 
 #[test]
-fn rows_that_come_late_are_not_kept() {
+fn outdated_rows_are_not_cached() {
     let cache = divided();
     cache.note_writes(2, [key(0).as_slice()].into_iter());
     cache.keep(&key(0), &key(10), block(1, 0..10, 10));
@@ -112,7 +112,7 @@ fn a_cache_without_memory_is_off() {
 
 /// One long scan does not evict ranges that are scanned often; ranges that are scanned more often do.
 #[test]
-fn room_is_for_what_is_scanned_more_often() {
+fn ranges_that_are_scanned_more_often_are_kept() {
     let cache = ScanCache::new(64 * 1024);
     let borders: Vec<_> = (0..30).map(|n| key(n * 10)).collect();
     cache.divide(&borders);

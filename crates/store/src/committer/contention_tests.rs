@@ -115,7 +115,7 @@ async fn a_commit_does_not_lose_against_one_that_failed() {
 
 /// Rejections that wait to be sent when the store is closed are sent before it is.
 #[tokio::test]
-async fn a_close_forgets_no_rejection() {
+async fn a_close_sends_all_waiting_rejections() {
     let dir = tempfile::tempdir().unwrap();
     let (store, switch) = open(dir.path());
     let version = put(&store, "a").await;

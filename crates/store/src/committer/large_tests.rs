@@ -88,7 +88,7 @@ async fn finding_1_a_group_stops_growing_before_it_exceeds_its_bound() {
     let (count, groups) = store.commits_and_groups();
     let largest = usize::try_from(store.health().largest_group()).unwrap();
     assert!((30 * MIB..30 * MIB + GROUP_BYTES_MAX).contains(&largest), "{largest} bytes in one group");
-    assert_eq!((count, groups), (1 + 6 * 21, 1 + 6 * 2), "a large one alone, and the small ones behind it");
+    assert_eq!((count, groups), (1 + 6 * 21, 1 + 6 * 2), "a large one alone, and the small ones after it");
     let row = store.get(TABLE, "large", &["29"]).await.unwrap().remove(0).unwrap();
     assert_eq!((row.value.len(), row.version), (MIB, versions[versions.len() - 21]));
 }

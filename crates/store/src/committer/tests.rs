@@ -124,7 +124,7 @@ impl Log for HeldLog {
 
 /// A commit that was waiting when the one before it failed is not acknowledged either, even if the disk works again.
 #[tokio::test]
-async fn what_waits_behind_a_failure_is_not_acknowledged() {
+async fn commits_behind_a_failed_one_are_not_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
     let (entered, is_entered) = mpsc::channel();
     let (proceed, may_proceed) = mpsc::channel();
@@ -193,7 +193,7 @@ impl Update for Panicking {
 
 /// An update that panics fails only its own commit.
 #[tokio::test]
-async fn a_panicking_update_harms_nobody_else() {
+async fn a_panicking_update_fails_only_its_own_commit() {
     let dir = tempfile::tempdir().unwrap();
     let (store, _) = open(dir.path());
     let bad =
@@ -288,7 +288,7 @@ impl Log for RecordingLog {
 /// Every batch waits for the disk, unless the options say that none does. Erasures did not wait: a loss of power could
 /// leave a hole in one of them in front of a synced commit, and the store was reported as damaged.
 #[tokio::test]
-async fn commits_and_what_is_erased_wait_for_the_disk() {
+async fn commits_and_erasures_wait_for_the_disk() {
     for asked in [Durability::Full, Durability::Relaxed] {
         let dir = tempfile::tempdir().unwrap();
         let durabilities = Arc::new(Mutex::new(vec![]));

@@ -175,7 +175,7 @@ async fn an_upload_that_failed_stays_failed() {
 /// A failed sync fails all uploads that wait for it. The pack is abandoned, since the system does not say which bytes
 /// it lost.
 #[tokio::test]
-async fn a_failed_sync_gives_the_pack_up() {
+async fn a_failed_sync_abandons_the_pack() {
     for failing in [Call::Sync, Call::SyncDir] {
         let (dir, disk) = (tempfile::tempdir().unwrap(), Faulty::new());
         // The directory exists, and creating it needed a sync as well.
@@ -276,7 +276,7 @@ async fn without_holes_whole_packs_are_freed() {
 
 /// Space that cannot be freed now is freed by the sweep of the next process.
 #[tokio::test]
-async fn a_failure_to_free_is_made_up_for() {
+async fn space_that_could_not_be_freed_is_freed_later() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), Faulty::new());
     let content = open(&dir, &disk, PACK_BYTES_MAX);
     let (kept, gone) =

@@ -240,7 +240,7 @@ fn a_log_with_a_hole_beyond_all_memory_is_rejected() {
 
 /// Batches that the sorted store writes are read completely.
 #[test]
-fn the_real_thing() {
+fn batches_of_the_sorted_store_are_read() {
     let dir = tempfile::tempdir().unwrap();
     let db = fjall::Database::builder(dir.path())
         .journal_compression(fjall::CompressionType::None)

@@ -67,7 +67,7 @@ async fn a_copy_ends_with_its_store() {
 }
 
 #[tokio::test]
-async fn copies_at_a_time_are_few() {
+async fn concurrent_copies_are_limited() {
     let dir = directory();
     let store = open(&dir);
     let held = (store.dump().await.unwrap(), store.dump().await.unwrap());

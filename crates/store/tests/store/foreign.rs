@@ -60,7 +60,7 @@ async fn missing_files_are_reported() {
 
 /// A store whose creation was interrupted by a crash is created again.
 #[tokio::test]
-async fn an_unfinished_store_is_made_anew() {
+async fn an_unfinished_store_is_created_again() {
     let dir = directory();
     drop(Store::open(dir.path(), options()).unwrap());
     fs::remove_file(dir.path().join("closed")).unwrap();

@@ -16,7 +16,7 @@ fn put(row: &str) -> Vec<Write> {
 
 /// CS-04: commits are made while a scan is paused, and the scan does not see them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_scan_that_stands_still_stops_no_commit() {
+async fn a_paused_scan_blocks_no_commit() {
     let directory = tempfile::tempdir().expect("a directory for the store");
     let store = std::sync::Arc::new(Store::open(directory.path(), Options::default()).expect("a new store"));
     let table = store.fresh_table().await.expect("an id");

@@ -59,7 +59,7 @@ async fn a_closed_store_returns_errors() {
 /// Versions and table ids never decrease, even if the clock was set back while the store was closed and the row with
 /// the last version was deleted.
 #[tokio::test]
-async fn versions_and_table_ids_never_go_back() {
+async fn versions_and_table_ids_never_decrease() {
     let dir = directory();
     let now = Arc::new(AtomicU64::new(0));
     let mut last = Version(0);
@@ -111,7 +111,7 @@ async fn concurrent_commits_share_a_sync() {
 /// Rows that were loaded with their versions are present again, and no later change gets that version, even if the
 /// clock was set back while the store was closed or killed.
 #[tokio::test]
-async fn versions_from_elsewhere_are_never_given_out() {
+async fn loaded_versions_are_never_assigned_again() {
     for closes in [true, false] {
         let dir = directory();
         let store = open_at(&dir, Clock::new(|| 1000));

@@ -83,7 +83,7 @@ async fn scans_see_whole_commits(scan_cache_bytes: u64) {
                     assert!(page.rows.windows(2).all(|pair| {
                         (&pair[0].partition, &pair[0].row) < (&pair[1].partition, &pair[1].row)
                     }));
-                    assert!(balance(&counters[0].value) >= before, "what was acknowledged is seen");
+                    assert!(balance(&counters[0].value) >= before, "acknowledged commits are visible");
                     scans += 1;
                 }
             })
@@ -98,7 +98,7 @@ async fn scans_see_whole_commits(scan_cache_bytes: u64) {
                 let before = acknowledged.load(Ordering::SeqCst);
                 let rows = store.get(TABLE, "q", &["counter"]).await.expect("a read");
                 let count = balance(&rows[0].as_ref().expect("it is there").value);
-                assert!(count >= before && count >= last, "what was acknowledged or seen is seen");
+                assert!(count >= before && count >= last, "earlier commits stay visible");
                 last = count;
                 tokio::task::yield_now().await;
             }
@@ -130,7 +130,7 @@ async fn scans_see_whole_commits(scan_cache_bytes: u64) {
     for reader in readers {
         reader.await.expect("a reader's assertions hold");
     }
-    getter.await.expect("so do those of the one that gets");
+    getter.await.expect("the assertions of the getting reader hold");
     assert_eq!(sum(&store).await, (ROWS as u64 * BALANCE, ROWS));
     store.close().await.expect("closed");
 }
@@ -152,7 +152,7 @@ async fn scans_see_whole_commits_without_a_cache() {
 
 /// PG-05: joined pages are the complete result, wherever they begin and end, on the second scan as on the first.
 #[tokio::test]
-async fn pages_from_memory_are_those_from_disk() {
+async fn pages_from_memory_equal_those_from_disk() {
     let dir = directory();
     let options = Options { scan_cache_bytes: 64 * 1024, ..Options::default() };
     let store = Store::open(dir.path(), options).expect("a new store");

@@ -70,7 +70,7 @@ async fn a_check_leaves_a_torn_store_as_it_is() {
 
 /// Rows in sorted files, too, are read without a change, and the lists of files stay.
 #[tokio::test]
-async fn a_check_reads_sorted_files_where_they_are() {
+async fn a_check_reads_sorted_files_in_place() {
     let dir = directory();
     let (store, _) = crate::damage::make(dir.path()).await;
     store.close().await.unwrap();

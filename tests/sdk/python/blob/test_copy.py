@@ -69,7 +69,7 @@ def test_synchronous_copy(original, target):
     assert (content(target), target.get_blob_properties().metadata) == (b"0123456789", {"Color": "blue"})
 
 
-def test_synchronous_copy_of_what_is_private(original, target):
+def test_synchronous_copy_of_a_private_blob(original, target):
     rejected(401, "CannotVerifyCopySource", target.start_copy_from_url, original.url, requires_sync=True)
 
 

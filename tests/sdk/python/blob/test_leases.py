@@ -53,7 +53,7 @@ def test_duration_out_of_range(thing, seconds):
     assert rejected(400, "InvalidHeaderValue", thing.acquire_lease, seconds)["HeaderName"] == "x-ms-lease-duration"
 
 
-def test_acquire_what_is_leased(thing):
+def test_acquire_a_leased_blob_or_container(thing):
     """LS-02: 409 for everybody but the holder, who may acquire again, with another duration."""
     lease = thing.acquire_lease(15)
     for options in ({}, {"lease_id": OTHER}):

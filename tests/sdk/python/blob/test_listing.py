@@ -107,7 +107,7 @@ def test_snapshots(container):
     assert names(container.list_blobs()) == ["a", "b"]
 
 
-def test_snapshots_do_not_go_with_a_delimiter(container):
+def test_snapshots_cannot_be_combined_with_a_delimiter(container):
     rejected(400, "InvalidQueryParameterValue", container.walk_blobs, include=["snapshots"])
 
 

@@ -231,7 +231,7 @@ def test_visibility_out_of_range(queue, seconds):
         assert found["MaximumAllowed"] == "604800"
 
 
-def test_visibility_of_zero_is_not_for_receiving(queue):
+def test_visibility_of_zero_is_invalid_for_receiving(queue):
     found = rejected(400, "OutOfRangeQueryParameterValue", queue.receive_message, visibility_timeout=0)
     assert (found["MinimumAllowed"], found["MaximumAllowed"]) == ("1", "604800")
 

@@ -230,7 +230,7 @@ def test_malformed_filters(data, query_filter):
 
 
 @pytest.mark.parametrize("query_filter", ["startswith(s,'a')", "substringof('a',s)", "length(s) eq 5", "i add 1 eq 11"])
-def test_functions_are_not_served(data, query_filter):
+def test_functions_are_not_supported(data, query_filter):
     """QY-21"""
     with pytest.raises(HttpResponseError) as raised:
         list(data.query_entities(query_filter))

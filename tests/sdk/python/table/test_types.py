@@ -151,7 +151,7 @@ def test_datetime_before_the_calendar_starts(table):
     ],
     ids=["datetime", "guid", "double"],
 )
-def test_text_that_is_not_of_its_type(table, value):
+def test_text_that_does_not_match_its_type(table, value):
     entity = {"PartitionKey": "p", "RowKey": "r", "v": value}
     text = rejected(400, "InvalidInput", table.create_entity, entity)
     assert text == "An error occurred while processing this request."

@@ -39,7 +39,7 @@ async fn write_in_parts(content: Arc<dyn Content>, seed: u64) -> (Vec<Piece>, by
     let mut rest = bytes.clone();
     while !rest.is_empty() {
         let part = 1 + rng.below(100_000);
-        writer.write(rest.split_to(part.min(rest.len()))).await.expect("the store takes bytes");
+        writer.write(rest.split_to(part.min(rest.len()))).await.expect("the store accepts bytes");
         tokio::task::yield_now().await;
     }
     (writer.seal().await.expect("the store seals"), bytes)

@@ -45,13 +45,13 @@ macro_rules! content_conformance_tests {
     ($factory:expr) => {
         $crate::content_conformance_tests! { @each $factory;
             contents_of_every_size_are_read_back,
-            content_that_arrives_in_parts_is_one,
+            content_that_arrives_in_parts_is_stored_in_order,
             large_content_has_several_pieces,
             ranges_are_exact,
             random_ranges_match,
             chunks_are_bounded,
             a_fold_sees_every_byte_in_order,
-            nothing_written_has_no_pieces,
+            an_empty_upload_has_no_pieces,
             wrong_names_are_not_read,
             concurrent_writers_do_not_mix,
             readers_and_writers_work_together,
@@ -75,7 +75,7 @@ macro_rules! content_conformance_tests {
             a_sweep_keeps_uploads_of_this_process,
             a_sweep_keeps_pinned_pieces,
             a_dropped_sweep_frees_nothing,
-            random_lives_lose_nothing,
+            random_operations_lose_no_named_content,
         }
     };
     (@each $factory:expr; $($name:ident,)*) => {

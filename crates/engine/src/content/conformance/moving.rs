@@ -137,11 +137,11 @@ pub async fn adopting_never_overwrites(factory: &impl ContentFactory) {
     content
         .adopt(Piece { offset: own.offset, ..piece }, other.clone())
         .await
-        .expect_err("the place is in use");
+        .expect_err("the position is in use");
     drop(content);
     let content = home.open().await;
     for offset in [own.offset, own.offset + ALIGN_BYTES] {
-        content.adopt(Piece { offset, ..piece }, other.clone()).await.expect_err("the place is in use");
+        content.adopt(Piece { offset, ..piece }, other.clone()).await.expect_err("the position is in use");
     }
     assert!(read_all(&*content, &[own]).await.as_ref() == Ok(&bytes));
     content.adopt(own, bytes.clone()).await.expect("the same bytes are no change");

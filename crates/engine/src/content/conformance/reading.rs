@@ -28,7 +28,7 @@ pub async fn contents_of_every_size_are_read_back(factory: &impl ContentFactory)
 }
 
 /// However the bytes are divided into writes, and whatever length was announced, they are stored in order.
-pub async fn content_that_arrives_in_parts_is_one(factory: &impl ContentFactory) {
+pub async fn content_that_arrives_in_parts_is_stored_in_order(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     let bytes = bytes_of(1, 3_000_001);
@@ -38,8 +38,8 @@ pub async fn content_that_arrives_in_parts_is_one(factory: &impl ContentFactory)
             let mut rest = bytes.clone();
             while !rest.is_empty() {
                 let now = rest.split_to(part.min(rest.len()));
-                writer.write(now).await.expect("the store takes bytes");
-                writer.write(Bytes::new()).await.expect("nothing is no error");
+                writer.write(now).await.expect("the store accepts bytes");
+                writer.write(Bytes::new()).await.expect("an empty write is not an error");
             }
             let pieces = writer.seal().await.expect("the store seals");
             assert!(pieces.iter().all(Piece::is_valid), "{pieces:?}");
@@ -132,7 +132,7 @@ pub async fn a_fold_sees_every_byte_in_order(factory: &impl ContentFactory) {
             writer
                 .write(bytes.slice(from..bytes.len().min(from + part)))
                 .await
-                .expect("the store takes bytes");
+                .expect("the store accepts bytes");
         }
         writer.seal().await.expect("the store seals");
         assert!(*seen.lock().expect("no panic") == bytes, "{part}");
@@ -140,12 +140,12 @@ pub async fn a_fold_sees_every_byte_in_order(factory: &impl ContentFactory) {
 }
 
 /// An upload without bytes needs no name.
-pub async fn nothing_written_has_no_pieces(factory: &impl ContentFactory) {
+pub async fn an_empty_upload_has_no_pieces(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
     for expected in [None, Some(0), Some(100)] {
         let mut writer = content.begin(expected, None);
-        writer.write(Bytes::new()).await.expect("nothing is no error");
+        writer.write(Bytes::new()).await.expect("an empty write is not an error");
         assert_eq!(writer.seal().await, Ok(vec![]));
         assert_eq!(content.begin(expected, None).seal().await, Ok(vec![]));
     }

@@ -124,7 +124,7 @@ pub async fn abandoned_uploads_are_freed(factory: &impl ContentFactory) {
             let mut writer = content.begin(hint, None);
             let mut rest = bytes_of(2, size);
             while !rest.is_empty() {
-                writer.write(rest.split_to(rest.len().min(100_000))).await.expect("the store takes bytes");
+                writer.write(rest.split_to(rest.len().min(100_000))).await.expect("the store accepts bytes");
             }
         }
     }

@@ -48,7 +48,7 @@ pub fn bytes_of(seed: u64, length: usize) -> Bytes {
 /// Stores bytes in one write.
 pub async fn write_all(content: &dyn Content, bytes: &Bytes) -> Vec<Piece> {
     let mut writer = content.begin(Some(bytes.len() as u64), None);
-    writer.write(bytes.clone()).await.expect("the store takes bytes");
+    writer.write(bytes.clone()).await.expect("the store accepts bytes");
     writer.seal().await.expect("the store seals")
 }
 
@@ -92,7 +92,7 @@ pub async fn release(content: &dyn Content, pieces: &[Piece]) {
 /// The status once no upload is in progress and nothing is left to free.
 pub async fn settled(content: &dyn Content) -> ContentStatus {
     loop {
-        let status = content.status().await.expect("the store tells its status");
+        let status = content.status().await.expect("the store reports its status");
         if status.dead == 0 && status.writing == 0 {
             return status;
         }

@@ -69,13 +69,13 @@ pub async fn a_sweep_keeps_uploads_of_this_process(factory: &impl ContentFactory
     let content = home.open().await;
     let bytes = bytes_of(2, 2_000_000);
     let mut open = content.begin(Some(bytes.len() as u64), None);
-    open.write(bytes.slice(..1_000_000)).await.expect("the store takes bytes");
+    open.write(bytes.slice(..1_000_000)).await.expect("the store accepts bytes");
     let sealed = write_one(&*content, &bytes).await;
     let begun = content.sweep().await.expect("a sweep begins");
     let later = write_one(&*content, &bytes).await;
     assert!(begun.finish().await.expect("a sweep ends").is_complete);
     assert_gone(&*content, &old).await;
-    open.write(bytes.slice(1_000_000..)).await.expect("the store takes bytes");
+    open.write(bytes.slice(1_000_000..)).await.expect("the store accepts bytes");
     let open = open.seal().await.expect("the store seals");
     for pieces in [open, vec![sealed], vec![later]] {
         assert!(read_all(&*content, &pieces).await.as_ref() == Ok(&bytes), "{pieces:?}");
@@ -112,7 +112,7 @@ pub async fn a_dropped_sweep_frees_nothing(factory: &impl ContentFactory) {
 }
 
 /// Property: after any operations, exactly the named content is present.
-pub async fn random_lives_lose_nothing(factory: &impl ContentFactory) {
+pub async fn random_operations_lose_no_named_content(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let mut rng = Rng::new(11);
     let mut named: Vec<(Vec<Piece>, Bytes)> = Vec::new();
@@ -129,7 +129,7 @@ pub async fn random_lives_lose_nothing(factory: &impl ContentFactory) {
                 4 => drop(write_all(&*content, &bytes_of(step, 1 + rng.below(200_000))).await),
                 5 => {
                     let mut writer = content.begin(None, None);
-                    writer.write(bytes_of(step, 400_000)).await.expect("the store takes bytes");
+                    writer.write(bytes_of(step, 400_000)).await.expect("the store accepts bytes");
                 }
                 6 if !named.is_empty() => {
                     let (pieces, _) = named.swap_remove(rng.below(named.len()));
