@@ -25,6 +25,10 @@ fn every_type_is_read() {
     assert!(row.get::<f64>("Nan").unwrap().unwrap().is_nan());
     assert_eq!(row.get::<f64>("Whole").unwrap(), Some(5.0));
     assert_eq!(row.get::<DateTime>("When").unwrap(), DateTime::parse("2008-10-01T10:00:00Z"));
+    assert_eq!(
+        row.get::<lazuli_model::Guid>("Id").unwrap(),
+        "c9da6455-213d-42c9-9a79-3e9149a57833".parse().ok()
+    );
     assert_eq!(row.get::<String>("Text").unwrap().as_deref(), Some("a\nb"));
     assert_eq!(row.get::<bool>("Flag").unwrap(), Some(true));
     assert!(!row.props.contains("None"), "null is not a property");
