@@ -154,3 +154,30 @@ impl Work {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Server;
+
+    /// Every row of the targets in docs/performance.md is measured next to the limit that its target is a share of.
+    #[test]
+    fn every_target_is_compared_with_its_limit() {
+        let reads = |bytes: usize| Server::Bare { body_bytes: bytes };
+        let syncs = Server::Files { bytes: ENTITY_BYTES };
+        for (work, limit, goals) in [
+            (Work::Get, reads(ENTITY_BYTES), [Some(Goal::Rate(0.80)), Some(Goal::Cpu(1.0 / 1.25))]),
+            (Work::Mix, reads(ENTITY_BYTES), [Some(Goal::Rate(0.75)), None]),
+            (Work::Insert, reads(ENTITY_BYTES), [Some(Goal::Rate(0.75)), None]),
+            (Work::Upsert, reads(ENTITY_BYTES), [Some(Goal::Rate(0.70)), None]),
+            (Work::Transaction, reads(ENTITY_BYTES), [Some(Goal::Rate(0.50)), Some(Goal::P99(100))]),
+            (Work::Page, reads(PAGE_BYTES), [Some(Goal::Rate(0.60)), None]),
+            (Work::FullScan, reads(PAGE_BYTES), [Some(Goal::Rate(0.60)), None]),
+            (Work::Hot, syncs, [Some(Goal::Rate(0.50)), None]),
+        ] {
+            let plans = work.plans();
+            let found = plans.iter().find(|plan| plan.server == limit);
+            assert_eq!(found.map(|plan| plan.goals), Some(goals), "{work:?}");
+        }
+    }
+}
