@@ -160,8 +160,8 @@ def test_the_start_is_quick(binary, directory):
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as memory:
         for where, place in (("in memory", memory), ("on disk", directory)):
             new, again = start_times(binary, place)
-            print(f"    first response {where}: new store {min(new):.0f} ms at best, {statistics.median(new):.0f} ms in the "
-                  f"middle; empty store {min(again):.0f} and {statistics.median(again):.0f} ms")
+            print(f"    first response {where}: new store {min(new):.0f} ms at best, {statistics.median(new):.0f} ms "
+                  f"median; empty store {min(again):.0f} and {statistics.median(again):.0f} ms")
             assert place != memory or min(new + again) < START_MAX_MS, (new, again)
 
 

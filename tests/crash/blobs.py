@@ -1,8 +1,8 @@
 """The blobs of one client in the crash tests: what it does, and what must be found after a crash.
 
-An acknowledged blob is there, whole, with its metadata, tags and snapshots. What was on its way is there wholly or not at all: an
-upload, a list of blocks, an append, a write to pages, a copy, a snapshot, a deletion. The index of tags shows what the blobs have. A
-blob that was written with a key of the client or with an encryption scope still has it, and so have its snapshots.
+An acknowledged blob is present completely, with its metadata, tags and snapshots. A change in progress is applied completely or not
+at all: an upload, a list of blocks, an append, a write to pages, a copy, a snapshot, a deletion. The index of tags matches the
+blobs. A blob that was written with a key of the client or with an encryption scope still has it, and so have its snapshots.
 
 The client owns a container, so it knows its state: after an acknowledgement exactly one, after an unknown outcome one of two. It
 stops at the first unknown outcome; the verification on a healthy server shows which it was.
@@ -153,7 +153,7 @@ class Blobs:
         return self.change(client, name, blob, 201, "PUT", "", blob.content, {"x-ms-blob-type": "BlockBlob", **numbered(blob)}) is not None
 
     def commit(self, client):
-        """Blocks are not visible until the list is."""
+        """Blocks become visible when their list is committed."""
         name, ids, content = self.name("block"), [], b""
         for index in range(self.random.randint(1, BLOCKS_MAX)):
             ids.append(base64.b64encode(f"{index:03}".encode()).decode())
@@ -298,7 +298,7 @@ class Blobs:
             raise RuntimeError(f"{path} without its key got {response.status} {response.code}")
 
     def find(self, client):
-        """The tags by the index."""
+        """The tags according to the index."""
         where = urllib.parse.quote(f"@container='{self.container}' AND n>='0'", safe="")
         root = ElementTree.fromstring(self.ask(client, f"/?comp=blobs&where={where}").body.decode("utf-8-sig"))
         return {item.findtext("Name"): item.findtext("Tags/TagSet/Tag/Value") for item in root.iter("Blob")}

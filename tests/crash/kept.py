@@ -1,10 +1,12 @@
 """What the crash tests must find of protected blobs: versions, deleted blobs, tiers, holds, and a deleted container.
 
-An acknowledged change is there after a crash, and one on its way wholly or not at all. An overwritten state is kept, a deleted
-blob is deleted or there, and undelete brings everything back, whole. A version or snapshot never changes, except for its own
-tier, protection and deletion. What has a hold or a policy cannot be deleted. Every change has its event (events.py).
+An acknowledged change is present after a crash, and one in progress is applied completely or not at all. An overwritten state
+is kept, a deleted blob is deleted or present, and undelete restores everything. A version or snapshot never changes, except
+for its own tier, protection and deletion. A state with a hold or a policy cannot be deleted. Every change has its event
+(events.py).
 
-One account keeps versions and deleted versions; the other deleted blobs and, as deleted snapshots, what was overwritten.
+One account keeps versions and deleted versions. The other keeps deleted blobs and, as deleted snapshots, overwritten
+states.
 """
 
 import base64
@@ -42,7 +44,7 @@ def flags(rehydrate_seconds=0, delivers=True):
 
 
 class Unread(NamedTuple):
-    """A content that cannot be read: of a deleted or archived state. None for what is not known."""
+    """The content of a deleted or archived state, which cannot be read. None for what is not known."""
 
     size: int | None
     md5: str | None
@@ -69,10 +71,10 @@ class KeptBlobs(Blobs):
         super().__init__(index, seed, count)
         self.account, self.has_versions = account, account == VERSIONED
         self.container, self.box = f"protected-{index:03}", f"box-{index:03}"
-        # Blobs on their way out of the archive, which the client leaves alone.
+        # Blobs that are leaving the archive, which the client leaves alone.
         self.thawing = set()
         self.events = Events(account, KEY)
-        # The event of the last change: name of the container, of the blob, and what the event says.
+        # The event of the last change: names of the container and of the blob, and the data of the event.
         self.event = None
         # Number of operations on the other container.
         self.box_uses = 0
@@ -88,7 +90,7 @@ class KeptBlobs(Blobs):
         return super().work(server, (functools.partial(self.attempt, operation) for operation in operations))
 
     def attempt(self, operation, client):
-        """An operation that has to read first changes nothing if it cannot."""
+        """An operation that has to read first changes nothing if the read fails."""
         try:
             return operation(client)
         except NotRead:
@@ -133,7 +135,7 @@ class KeptBlobs(Blobs):
             return problems + self.try_deletions(client)
 
     def try_deletions(self, client):
-        """What is protected cannot be deleted."""
+        """Protected states cannot be deleted."""
         problems = []
         for name, states in self.worlds[0].items():
             for position, state in enumerate(states):
@@ -172,7 +174,7 @@ class KeptBlobs(Blobs):
         return problems
 
     def observe(self, client):
-        """The states of all blobs. What is deleted or in the archive cannot be read, everything else can."""
+        """The states of all blobs. Deleted and archived states cannot be read, all others can."""
         found, self.thawing = {}, set()
         for name, states in self.listed(client).items():
             for reference, item in states.items():
@@ -243,7 +245,7 @@ class KeptBlobs(Blobs):
                 for name, states in found.items()}
 
 def current(world, name):
-    """The blob itself, if it is there."""
+    """The blob itself, if it exists."""
     states = world.get(name, ())
     return states[-1] if states and states[-1].life == CURRENT else None
 

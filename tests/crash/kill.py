@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Kills the server with -9 under load, starts it again, and looks whether everything acknowledged is there.
+"""Kills the server with -9 under load, starts it again, and checks that everything acknowledged is present.
 
     tests/crash/kill.py --binary target/release/lazuli --cycles 200 --writers 16
 
-CS-01, CS-06, TX-09, ER-06: what was acknowledged is there with its last value and ETag; a batch is there wholly or not at all;
-what was on its way when the server died is there or not, and nothing else; versions of an entity never go back. The same for
-messages, with their order and receipts (messages.py), for blobs with their contents, tags and snapshots (blobs.py), and for versions,
-deleted blobs and containers, tiers and holds (kept.py), and for a website and request logs (website.py). After the last start, every
-change of what is kept has had its event (events.py).
-With `--shim` (see tests/faults), most kills are a loss of power too: what was not synced is taken back, contents and names.
-The seed makes the writers' choices repeatable, not the moment of the kill. Exit code 1 if anything is lost or wrong.
+CS-01, CS-06, TX-09, ER-06: acknowledged data is present with its last value and ETag; a batch is present completely or not at all; a
+change in progress when the server died is applied or not, and nothing else has changed; versions of an entity never decrease. The
+same holds for messages, with their order and receipts (messages.py), for blobs with their contents, tags and snapshots (blobs.py),
+for versions, deleted blobs and containers, tiers and holds (kept.py), and for a website and request logs (website.py). After the last
+start, every change in kept.py has had its event (events.py). With `--shim` (see tests/faults), most kills are a loss of power too:
+unsynced contents and names are reverted. The seed makes the writers' choices repeatable, not the moment of the kill. Exit code 1 if
+anything is lost or wrong.
 """
 
 import argparse
@@ -43,7 +43,7 @@ INTERRUPTED = 0.2
 START_MAX_SECONDS = 0.06
 # The share of cycles that end with SIGTERM: then only rejected requests may have an unknown outcome.
 GRACEFUL = 0.1
-# The share of kills with the library below that leave the power on: the next start finds what was not synced, and builds on it.
+# The share of kills with the library below that leave the power on: the next start finds the unsynced data, and builds on it.
 POWER_STAYS = 0.25
 # Blobs leave the archive later than the request, and often after the next start.
 REHYDRATE_SECONDS = 1
@@ -51,7 +51,7 @@ REHYDRATE_SECONDS = 1
 UNDELIVERED = 0.4
 # Writers for each client of queues and of blobs.
 WRITERS_PER_CLIENT = 4
-# The share of cycles after which `lazuli check` reads the store, before anybody opens it, and nothing may be wrong.
+# The share of cycles after which `lazuli check` reads the store before it is opened, and must find no problems.
 CHECKED = 0.2
 
 
@@ -91,7 +91,7 @@ class Run:
         return Server(self.args.binary, "--location", self.directory, *flags(REHYDRATE_SECONDS, delivers), env=env, **options)
 
     def lose_power(self, wholly=False):
-        """All that was not synced is gone, or, as often, only the latest of it."""
+        """Reverts everything that was not synced or, half of the time, only the latest part of it."""
         if not self.args.shim or not wholly and self.random.random() < POWER_STAYS:
             return
         chance = self.random if not wholly and self.random.random() < 0.5 else None
@@ -118,7 +118,8 @@ class Run:
         server = self.start()
         with server:
             problems = self.verify(server)
-            # Of the first three, each is what chance could miss in a short run: a new store, a stop, and the first kill after it.
+            # The first three cycles cover cases that chance could miss in a short run: a new store, a stop, and the first kill
+            # after it.
             self.number += 1
             graceful = self.random.random() < GRACEFUL if self.number > 3 else self.number == 2
             enough = self.acknowledged + int(ACKNOWLEDGED_MAX ** self.random.random())
@@ -194,7 +195,7 @@ class Run:
                 problems += writer.verify(tables, rows)
             known = {key for writer in self.writers for key in writer.keys()}
             problems += [f"wrong: nobody wrote {key}" for key in rows if key not in known]
-            # What a scan shows, a read by key shows too.
+            # A read by key returns the same row as a scan.
             for key in self.random.sample(sorted(rows), min(20, len(rows))):
                 response = client.ask("GET", entity_path(TABLE, *key))
                 if response.status != 200 or ticks(response.headers["ETag"]) != ticks(rows[key]["odata.etag"]):

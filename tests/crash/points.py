@@ -3,14 +3,15 @@
 
     tests/crash/points.py --binary target/release/lazuli
 
-Each run has a store of its own: with tables, rows and messages, stopped or killed. The server is started with `LAZULI_CRASH_AT`
-for the n-th pass of one place (see crates/store/src/crash_point.rs). It uploads, appends to, writes pages of, copies, tags and deletes
-blobs, puts, gets, changes, moves and deletes messages, and makes, fills and deletes tables, until it ends there, for every n. Then
-`lazuli check` finds nothing wrong, and the next start has every change that was acknowledged, none that was not sent, and of the one
-on its way all or nothing. A table that was deleted and made anew never has a row of the old one.
+Each run has a store of its own: with tables, rows and messages, stopped or killed. The server is started with `LAZULI_CRASH_AT` for
+the n-th pass of one crash point (see crates/store/src/crash_point.rs). The run uploads, appends to, writes pages of, copies, tags and
+deletes blobs; puts, gets, changes, moves and deletes messages; and creates, fills and deletes tables, until the server ends there.
+This is repeated for every n. Then `lazuli check` must find no problems, and the next start must have every acknowledged change, no
+change that was not sent, and the change in progress completely or not at all. A table that was deleted and created again never has a
+row of the old one.
 
-Other runs overwrite, delete, restore, archive and protect blobs, in an account that keeps versions or in one that keeps what was
-deleted (kept.py). There the next start also delivers the event of every change. A last kind of run changes a website (website.py).
+Other runs overwrite, delete, restore, archive and protect blobs, in an account that keeps versions or in one that keeps deleted
+blobs (kept.py). There the next start also delivers the event of every change. The last kind of run changes a website (website.py).
 
 Crash points of background work or of several concurrent writers are in crates/store/tests/store/crash.rs, backups in backup.py.
 """
@@ -45,8 +46,8 @@ OF_CHANGES = ("before-append", "after-append", "after-sync", "before-reply", "be
 # Those that content passes on its way to the disk.
 OF_CONTENT = ("content-reserved", "content-written", "before-content-sync", "after-content-sync", "before-content-entry",
               "after-content-entry")
-# Where changes of protected blobs and of a website are ended: in one account the change is lost, in the other it is there without a
-# response. The other crash points are the same for every change.
+# Crash points for changes of protected blobs and of a website: in one account the change is lost, in the other it is applied
+# without a response. The other crash points are the same for every change.
 OF_PROTECTED = (("before-append", VERSIONED), ("before-reply", RETAINED), ("before-append", SITE))
 OF_ERASING = ("before-erase", "after-erase")
 OF_THE_END = ("closing",)
@@ -56,14 +57,15 @@ class Run:
     def __init__(self, binary, place, was_stopped):
         self.binary, self.place, self.was_stopped = binary, place, was_stopped
         self.data = tempfile.mkdtemp(prefix="lazuli-points-")
-        # What each table may hold, its rows with their numbers, or None if it is not there: one state, or two.
+        # The possible contents of each table, its rows with their numbers, or None if it does not exist: one state, or
+        # two.
         self.tables = {KEPT: [None], DOOMED: [None], MADE: [None]}
         self.messages, self.blobs = Messages(0, 1), Blobs(0, 1)
 
     def server(self, **options):
         return Server(self.binary, "--location", self.data, **options)
 
-    # --- changes: each says what the table is after it
+    # --- changes: each names the state of the table after it
 
     def change(self, client, table, after, *request):
         """False when the outcome is unknown."""
@@ -117,12 +119,12 @@ class Run:
     # --- the crash, and what is left
 
     def crash(self):
-        """Whether the place was passed."""
+        """Returns whether the crash point was passed."""
         with self.server(env={"LAZULI_CRASH_AT": self.place}, wait=False) as server:
             try:
                 server.wait_until_ready()
             except NotStarted:
-                # The background work passes some places, on a slow machine before the server is ready.
+                # The background work passes some crash points, on a slow machine before the server is ready.
                 if server.process.returncode != -signal.SIGABRT:
                     raise
                 return True
@@ -181,7 +183,7 @@ class ProtectedRun(Run):
 
 
 def run_at(kind, binary, place, was_stopped):
-    """Returns whether the place was passed, and the problems."""
+    """Returns whether the crash point was passed, and the problems."""
     run = kind(binary, place, was_stopped)
     try:
         run.begin()
@@ -196,7 +198,7 @@ def run_at(kind, binary, place, was_stopped):
 
 
 def try_point(pool, binary, point, kind=Run, name="everything"):
-    """Returns at how many passes something was wrong."""
+    """Returns the number of passes at which something was wrong."""
     passed = wrong = 0
     many = point in OF_CHANGES + OF_CONTENT
     for first in range(1, PASSES_MAX if many else 2, AT_ONCE):
@@ -215,7 +217,7 @@ def try_point(pool, binary, point, kind=Run, name="everything"):
 
 
 def is_stopped(place):
-    """Every second store was stopped in good order, the others killed."""
+    """Every second store was stopped cleanly, the others were killed."""
     return int(place.split(":")[1]) % 2 == 0
 
 

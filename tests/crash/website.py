@@ -1,8 +1,8 @@
 """The static website and the request logs of one account in the crash tests, and what must be found of them after a crash.
 
-The website serves the pages of `$web` by the settings of the service: a change of either is there wholly or not at all. `$logs` has
-whole lines only. A line that a client has read stays, in the same place; the last lines before a crash may be missing, and none
-after the server was stopped in good order.
+The website serves the pages of `$web` according to the settings of the service: a change of either is applied completely or not at
+all. `$logs` contains only whole lines. A line that a client has read stays in the same place. The last lines before a crash may be
+missing, but none after a clean stop of the server.
 """
 
 import http.client
@@ -15,7 +15,7 @@ from kept import SITE
 from lazuli import HANG_SECONDS, KEY, StorageClient
 
 PAGES = ("index.html", "start.html", "lost.html")
-# Index documents of the website, and documents for pages that do not exist; an empty name is none.
+# Index documents of the website, and documents for pages that do not exist; an empty name means none.
 INDEXES, ERRORS = ("index.html", "start.html"), ("lost.html", "")
 # The key of the settings among the names of pages.
 SETTINGS = ""
@@ -53,7 +53,7 @@ class Website(Blobs):
         return response
 
     def is_stopped(self):
-        """The server was stopped in good order: every response has its line."""
+        """The server was stopped cleanly: every response has its line."""
         self.lines_min = self.lines() + self.responses
 
     def lines(self):
@@ -143,7 +143,7 @@ class Website(Blobs):
             name = item.findtext("Name")
             known = [world[name] for world in self.worlds if name in world]
             content = self.ask(client, f"/{self.container}/{name}").body
-            # A page has no number of its own to read.
+            # A page contains no number that identifies it.
             found[name] = next((one for one in known if one.content == content), Blob("BlockBlob", content, 0))
         return found
 
@@ -157,7 +157,7 @@ class Website(Blobs):
         return problems
 
     def verify_logs(self, client):
-        """Whole lines in logs that are described, and all that were there before."""
+        """Checks that logs have whole lines and a description, and that all earlier lines are still present."""
         page = self.ask(client, "/$logs?restype=container&comp=list&include=metadata")
         problems, found = [], {}
         for item in ElementTree.fromstring(page.body.decode("utf-8-sig")).iter("Blob"):
@@ -205,7 +205,7 @@ def page_of(world, path):
 
 
 def count_fields(line):
-    """Fields of a line of a log: a semicolon within quotes separates nothing."""
+    """Fields of a line of a log. A semicolon within quotes is not a separator."""
     return sum(part.count(";") for part in line.split('"')[::2]) + 1
 
 

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Takes the power away at chosen moments.
+"""Simulates a loss of power at chosen moments.
 
     tests/faults/power.py --binary target/release/lazuli
 
-A new store: its first start is killed before its n-th sync, or before it makes, replaces or removes its n-th name, for every n.
-The power stays on, so that the second start finds all that the first one did, synced or not. It is written to and killed, also
-in accounts that keep versions or deleted blobs, and now the power is lost. What was acknowledged must be there: the second start must not take for durable what the first did not
-sync.
+A new store: its first start is killed before its n-th sync, or before it makes, replaces or removes its n-th name, for every n. The power stays on, so that the second start
+finds everything that the first one did, synced or not. It is written to and killed, also in accounts that keep versions or deleted blobs, and then the power is lost. Everything
+acknowledged must be present: the second start must not assume that unsynced changes of the first one are durable.
 
-A store that was stopped in good order: it is opened anew and killed in the middle of a batch, which the disk has then, while it
-has lost all names that were not synced. The half of a batch must not be taken for damage: the mark of the good order is gone.
+A store that was stopped cleanly: it is opened again and killed in the middle of a batch. The disk has the batch then, but has
+lost all names that were not synced. The incomplete batch must not count as damage: the mark of the clean stop must be gone.
 """
 
 import argparse
@@ -23,12 +22,13 @@ from lazuli import Client
 
 # Number of concurrent runs.
 AT_ONCE = 8
-# What kills the first start, and the account whose protected blobs the second one changes: to the disk, those of the other are alike.
+# The cause of death of the first start, and the account whose protected blobs the second one changes: to the disk, those of the other
+# account are alike.
 KINDS = {"name-kill": VERSIONED, "sync-kill": RETAINED}
 
 
 def new_store(binary, shim, fault):
-    """Returns whether there was such a place, and the problems."""
+    """Returns whether the n-th call exists, and the problems."""
     run = Run(binary, shim)
     keepers, run.keepers = run.keepers, []
     happened, problems = run.faulty(fault, power_stays=True)
@@ -57,7 +57,7 @@ def end(run):
 
 
 def new_stores(pool, binary, shim, kind):
-    """Returns how many places there are, and at how many something was wrong."""
+    """Returns the number of calls, and the number of those with problems."""
     places = wrong = 0
     for first in range(1, CALLS_MAX, AT_ONCE):
         faults = [f"{kind}@{place}" for place in range(first, first + AT_ONCE)]

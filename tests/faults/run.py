@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Makes the n-th call on the disk fail, for every n, and looks whether anything is lost or silently wrong.
+"""Makes the n-th call on the disk fail, for every n, and checks whether anything is lost or silently wrong.
 
     tests/faults/run.py --binary target/release/lazuli            a sample of the places, for the test command
     tests/faults/run.py --binary target/release/lazuli --all      every place
 
 Each run starts the server on its data with one planned fault (see shim/src/lib.rs), changes blobs and messages (../crash/blobs.py,
 protected.py, website.py and messages.py), writes and reads rows, and kills it. The promise: a fault is reported (a failed start that says why,
-or 5xx), or changes nothing. Never: a wrong response, a panic, a hang, something acknowledged or shown to a reader that is gone when
-the disk is well again, an event that is missing then, or one without its change.
+or 5xx), or changes nothing. Never: a wrong response, a panic, a hang, something acknowledged or shown to a reader that is gone when the disk
+works again, an event that is missing then, or an event without its change.
 
-After a failed sync of what holds rows, nothing more is acknowledged. After one of a pack, which holds content of blobs, the uploads that
-need it fail, and the pack is given up: rows and uploads that come later are accepted, and are there when the disk is well again.
+After a failed sync of a file with rows, nothing more is acknowledged. After a failed sync of a pack, which holds content of blobs, the
+uploads that need it fail, and the pack is abandoned: later rows and uploads are accepted, and are present when the disk works again.
 """
 
 import argparse
@@ -45,11 +45,11 @@ BATCH_ROWS = 5
 # No run of the scenario makes more calls of one kind.
 CALLS_MAX = 2000
 # Number of calls of each kind that the short form lets fail: SAMPLE counted from the start of the process, SAMPLE_READY from
-# when it is ready. Every write of the scenario writes and syncs, so all of the latter are reached.
+# when it is ready. Every change of the scenario writes and syncs, so all of the latter calls occur.
 SAMPLE, SAMPLE_READY = 6, 4
-# Rows that make a store write a sorted file when it is closed: from there they are read.
+# Rows that make a store write a sorted file when it is closed, so that they are read from there.
 BULK_ROWS, BULK_BYTES = 40, 40_000
-# Permanent faults stay; a single bad read may be good the next time.
+# Permanent faults stay; a single failed read may succeed the next time.
 KINDS = ["sync-eio@{}", "sync-eio@{}+", "write-eio@{}", "write-enospc@{}+", "write-erofs@{}+", "write-short@{}",
          "read-eio@{}", "read-flip@{}", "write-kill@{}", "sync-kill@{}"]
 
@@ -71,7 +71,7 @@ class Knowledge:
         self.table = [False]
         self.bulk = 0
         self.number = 0
-        # The latest number that a reader was shown of each row: it does not go back, not even with the power.
+        # The latest number of each row that a reader was shown: it never goes back, not even after a loss of power.
         self.shown = {}
         # Numbers of the uploads that were acknowledged after a failed sync of a pack.
         self.uploads = []
@@ -82,7 +82,7 @@ class Knowledge:
 
 
 def write_all(client, known, problems):
-    """Writes; returns how many were acknowledged after the first that was not."""
+    """Writes; returns how many writes were acknowledged after the first one that was not."""
     late, rejected = 0, False
 
     def send(*request):
@@ -116,7 +116,7 @@ def write_all(client, known, problems):
                 f"Content-Type: application/json\r\n\r\n{{\"N\":{number}}}" for n in range(BATCH_ROWS)]
             response = send("POST", "/$batch", envelope(operations), {"Content-Type": "multipart/mixed; boundary=batch_b"})
             if response is None:
-                # The next write of this group must not make three states of two.
+                # Another write to this group would make three possible states out of two.
                 break
             if re.findall(r"^HTTP/1.1 (\d+)", response.text, re.M) != ["204"] * BATCH_ROWS:
                 problems.append(f"wrong: a batch got {response.status} {response.text}")
@@ -145,10 +145,10 @@ def write_bulk(client, known):
 
 
 def still_rejects(client, known):
-    """After a failed sync nothing more is acknowledged until the store is opened anew."""
+    """After a failed sync nothing more is acknowledged until the store is opened again."""
     known.rows["late"] = [known.rows.get("late", [None])[0], known.next()]
     try:
-        # A table whose creation failed is not there: 404 acknowledges nothing either.
+        # A table whose creation failed does not exist: 404 acknowledges nothing either.
         return client.ask("PUT", entity_path(TABLE, "p", "late"), {"N": known.number}).status >= 400
     except (OSError, http.client.HTTPException):
         return True
@@ -186,7 +186,7 @@ def verify_uploads(server, known):
 
 
 def verify(client, known, settle):
-    """Everything known is there, or the server reports that it is unknown."""
+    """Everything known is present, or the server reports that it cannot tell."""
     problems, rows, bulk = [], {}, 0
     try:
         response = client.ask("GET", f"/Tables('{TABLE}')")
@@ -262,7 +262,7 @@ class Run:
         return Server(self.binary, "--location", self.data, *flags(), env=env)
 
     def write(self, server, client, problems):
-        """Changes blobs, messages and rows, as far as the disk lets it."""
+        """Changes blobs, messages and rows, as far as the disk works."""
         for one in (self.blobs, *self.keepers, self.messages):
             try:
                 one.work(server, one.each())
@@ -272,7 +272,7 @@ class Run:
         write_all(client, self.known, problems)
 
     def failed_syncs(self):
-        """The number of syncs that have failed so far of what holds rows, and of what holds content.
+        """The number of failed syncs so far, of files with rows and of files with content.
 
         The directory of the data is synced after the start only when the first pack gets a directory.
         """
@@ -292,7 +292,8 @@ class Run:
         try:
             with self.server(fault, when_ready) as server, Client(server) as client:
                 open(self.gate, "w").close()
-                # A start may continue without what it does not need: the sorted store merges files of its own, or leaves it.
+                # A start may continue after a fault in work that it does not need: the sorted store merges files by itself,
+                # and may leave that undone.
                 needless = os.path.exists(self.seen)
                 problems += verify(client, self.known, settle=False) + read(server, self.blobs, *self.keepers)
                 self.write(server, client, problems)
@@ -313,13 +314,13 @@ class Run:
             elif "panicked" in str(error) or "lazuli:" not in str(error):
                 problems.append(f"wrong: the server did not start, and said {error}")
         happened = os.path.exists(self.seen)
-        # What could not be synced is gone with the power.
+        # Unsynced data is lost with the power.
         if not loss.pop("power_stays", False):
             lose_power(self.undo, self.disk, **loss)
         return happened, problems
 
     def healthy(self):
-        """The disk is well again: everything acknowledged is there."""
+        """The disk works again: everything acknowledged is present."""
         try:
             with self.server() as server, Client(server) as client:
                 problems = verify(client, self.known, settle=True) + self.messages.verify(server)
@@ -337,13 +338,13 @@ def places(everything, when_ready, chance):
         return range(1, CALLS_MAX)
     if when_ready:
         return [1, *chance.sample(range(2, WRITES + EARLIER_CHANGES + 1), SAMPLE_READY - 1)]
-    # How many calls there are is not known: the first is there in every run, so that chance cannot miss them all.
+    # The number of calls is unknown. The first one exists in every run, so it is always included.
     return [1, *sorted(int(CALLS_MAX ** chance.random() * 0.25) + 1 for _ in range(SAMPLE - 1))]
 
 
 def try_kind(args, shim, chance, kind, when_ready):
     """Faults of one kind at many places. Returns how many runs failed."""
-    # A new store for each place where it is written; an old one, with something in it, where it is read.
+    # A new store for faults in writes; an old one, with some data, for faults in reads.
     happened, rejected, runs, failed, run = 0, 0, 0, 0, None
     for place in places(args.all, when_ready, chance):
         fault = kind.format(place)

@@ -1,4 +1,5 @@
-"""Attacks on what an account keeps of its blobs: versions, deleted states, tags, holds, events, logs, and on its website."""
+"""Attacks on the data that an account keeps about its blobs (versions, deleted states, tags, holds, events, logs), and on
+its website."""
 
 import base64
 import socket
@@ -9,7 +10,7 @@ from clients import BlobClient, texts
 
 MIB, KIB = 1024 * 1024, 1024
 SERVICE = "/?comp=properties&restype=service"
-# Keeps all that is deleted, serves a website, and logs every request.
+# Keeps everything that is deleted, serves a website, and logs every request.
 SETTINGS = ("<StorageServiceProperties><Logging><Version>1.0</Version><Delete>true</Delete><Read>true</Read><Write>true</Write>"
             "<RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></Logging>"
             "<DeleteRetentionPolicy><Enabled>true</Enabled><Days>7</Days></DeleteRetentionPolicy>"
@@ -47,7 +48,7 @@ class Deaf:
         return self
 
     def __exit__(self, *_):
-        # A closed listener alone does not end a call of accept.
+        # Closing the listener alone does not end a pending accept call.
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         self.thread.join()
@@ -61,7 +62,7 @@ def kept_flags(deaf):
 
 
 class Kept:
-    """The attacks; a part of the story in run.py."""
+    """The attacks, as a part of the test in run.py."""
 
     def keeping_account(self, server):
         """A client of the account, which keeps everything from now on."""
@@ -85,7 +86,8 @@ class Kept:
         return self.unread(blob, READERS, starts)
 
     def kept_changes(self, server, client):
-        """Writes that keep the state before, tags, tiers, holds, snapshots, restorations and batches, while events cannot be delivered."""
+        """Writes that keep the previous state, tags, tiers, holds, snapshots, restorations and batches, while events cannot be
+        delivered."""
         blob = self.keeping_account(server)
         metadata = {f"x-ms-meta-m{n}": "m" * 2000 for n in range(4)}
         for name in ("over", "held"):

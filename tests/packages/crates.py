@@ -16,7 +16,7 @@ from roots import Root
 
 # Not for users: they check this repository.
 PRIVATE = {"lazuli-simulation", "lazuli-tidy"}
-# What users install or depend on.
+# The crates that users install or depend on.
 ENTRANCES = {"lazuli", "lazuli-client", "lazuli-embedded"}
 # Debian's names: cargo links with a C compiler, and some dependencies contain C.
 COMPILER = ["gcc", "libc6-dev"]
