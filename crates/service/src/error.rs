@@ -81,7 +81,7 @@ mod tests {
 
     /// An error says that nothing was applied only if that is certain: clients retry such requests blindly.
     #[test]
-    fn failures_of_the_engine_promise_no_more_than_is_known() {
+    fn engine_errors_claim_no_more_than_is_known() {
         let why = || "why".to_owned();
         for (error, status, code, applied) in [
             (EngineError::Conflict, 503, ErrorCode::ServerBusy, WasApplied::No),

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_keep_apart() {
+    fn tables_are_counted_separately() {
         let heat = Heat::default();
         for id in 1..=2 {
             heat.touch(&PartitionName { account: "a", table: "T", id: TableId(id), key: "x" }, id);

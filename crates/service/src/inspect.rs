@@ -88,7 +88,7 @@ impl Inspector {
             keyspace::ACCOUNTS => {
                 self.found.accounts += 1;
                 AccountRecord::decode(row.value).map_err(|e| e.to_string())?;
-                known(is_account_name(row.row), "that is not an account name")
+                known(is_account_name(row.row), "its key is not a valid account name")
             }
             keyspace::PROPERTIES => decode_properties(row.value).map(drop).map_err(|e| e.to_string()),
             partition => match keyspace::service_of(partition) {

@@ -57,7 +57,7 @@ async fn survives_a_crash(storage: &Storage, crash_after: u32) -> Result<()> {
     assert_eq!(complete(office.work(Steps::all()).await)?, is_left);
     assert_eq!(office.holders("Sales", "456").await?, (false, true));
     assert_eq!(office.queue.depth().await?, 0);
-    println!("archive: consistent after a crash behind step {crash_after}");
+    println!("archive: consistent if the worker crashes after step {crash_after}");
     office.close().await
 }
 

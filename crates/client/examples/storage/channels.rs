@@ -46,7 +46,7 @@ pub async fn run(storage: &Storage) -> Result<()> {
         assert!(site.channels.try_get::<Dynamic>("Football", "").await?.is_none());
         assert_eq!(site.queue.depth().await?, 0);
         assert_eq!(site.read("Gardening").await?, Some(BLOGS), "another channel is untouched");
-        println!("channels: consistent after a crash behind step {crash_after}");
+        println!("channels: consistent if the worker crashes after step {crash_after}");
         site.channels.delete().await?;
         site.blogs.delete().await?;
         site.queue.drop().await?;

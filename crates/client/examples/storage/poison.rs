@@ -61,7 +61,7 @@ async fn survives_a_crash(
     assert_eq!(complete(work(office, poison, Steps::all()).await)?, crash_after < STEPS);
     let copies = if crash_after == 2 { 2 } else { 1 };
     assert_eq!((office.queue.depth().await?, poison.depth().await?), (0, before + copies));
-    println!("poison: nothing is lost by a crash behind step {crash_after}");
+    println!("poison: nothing is lost if the worker crashes after step {crash_after}");
     Ok(())
 }
 

@@ -91,7 +91,7 @@ impl Queue {
     pub async fn depth(&self) -> Result<u32> {
         let reply = self.link.send(Request::new("GET", self.target("?comp=metadata"))).await?.expect(200)?;
         let count = reply.header("x-ms-approximate-messages-count").parse();
-        count.map_err(|_| Error::input("the queue does not tell its depth"))
+        count.map_err(|_| Error::input("the queue does not report its depth"))
     }
 
     fn target(&self, rest: &str) -> String {

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_stand_once_and_in_order() {
+    fn fields_occur_once_and_in_order() {
         let record = |tags: &[u8]| {
             let mut encoder = Encoder::default();
             tags.iter().for_each(|tag| {

@@ -69,14 +69,14 @@ mod tests {
     }
 
     #[test]
-    fn texts_on_which_the_orders_agree() {
+    fn strings_on_which_both_orders_agree() {
         for text in texts().iter().filter(|text| agrees_with_bytes(text)) {
             texts().iter().for_each(|other| assert_eq!(compare(text, other), text.cmp(other)));
         }
     }
 
     #[test]
-    fn no_text_is_missed() {
+    fn no_string_is_missed() {
         for from in texts() {
             let start = start_for_bytes(&from);
             for text in texts().iter().filter(|text| **text >= from) {

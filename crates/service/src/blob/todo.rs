@@ -295,7 +295,7 @@ mod tests {
 
     /// The list counted blobs, so that with long names it could take half a gigabyte.
     #[test]
-    fn the_list_is_bounded_by_bytes_and_gives_them_back() {
+    fn the_list_is_bounded_by_bytes_and_releases_them() {
         let todo = Todo::default();
         let piece = Piece { stream: 1, offset: 0, length: 1, crc: 0 };
         for number in 0..40_000 {

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_never_goes_back_and_passes_while_the_clock_is_behind() {
+    fn time_advances_while_the_clock_is_behind_and_never_goes_back() {
         let (clock, passed) = (Arc::new(AtomicU64::new(1000)), Arc::new(AtomicU64::new(0)));
         let options = Options {
             clock: Clock::new({

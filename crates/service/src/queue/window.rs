@@ -394,7 +394,7 @@ mod tests {
 
     /// Peek Messages must not skip a message that is acknowledged when later ones are already in memory.
     #[test]
-    fn messages_beyond_one_that_is_being_put_are_not_known() {
+    fn messages_after_an_unfinished_put_are_not_known() {
         let record = MessageRecord {
             expires: u64::MAX,
             inserted: 15,

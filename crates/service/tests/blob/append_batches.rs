@@ -88,7 +88,7 @@ async fn an_append_that_is_rejected_does_not_affect_the_others() {
 }
 
 #[tokio::test]
-async fn appends_of_which_all_are_rejected_change_nothing() {
+async fn a_batch_of_rejected_appends_changes_nothing() {
     let world = Arc::new(World::new().await);
     world.create_append("log").await.unwrap();
     let before = world.stamp("log").await;
@@ -100,7 +100,7 @@ async fn appends_of_which_all_are_rejected_change_nothing() {
 
 /// Appends, large ones too, whose callers disconnect before the commit. Content that the commit names must stay.
 #[tokio::test]
-async fn an_append_whose_caller_has_left_is_whole_or_absent() {
+async fn an_append_whose_caller_has_left_is_complete_or_absent() {
     let mut world = Arc::new(World::with_inline(20).await);
     world.create_append("log").await.unwrap();
     world.pass(1);
@@ -121,7 +121,7 @@ async fn an_append_whose_caller_has_left_is_whole_or_absent() {
     for (n, length) in (0..).zip(lengths) {
         rest = rest.strip_prefix(&bytes_of(n, length)[..]).unwrap_or(rest);
     }
-    assert_eq!(rest, bytes_of(9, 10), "nothing but whole appends, in order");
+    assert_eq!(rest, bytes_of(9, 10), "only complete appends, in order");
 }
 
 /// An append is discarded if its caller leaves before the commit is sent. So a client that retries appends once.
@@ -186,6 +186,6 @@ fn a_log_is_usable_after_the_runtime_of_its_clients_has_ended() {
             }
             tokio::task::yield_now().await;
         }
-        panic!("it waits for ever");
+        panic!("it waits forever");
     });
 }

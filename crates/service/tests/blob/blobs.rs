@@ -146,7 +146,7 @@ async fn the_future_of_an_operation_is_small() {
 }
 
 #[tokio::test]
-async fn everything_that_is_missing() {
+async fn failures_of_missing_resources() {
     let world = World::new().await;
     let actions: [fn() -> BlobAction; 9] = [
         || BlobAction::Get(GetBlob::default()),

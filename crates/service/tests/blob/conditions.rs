@@ -119,7 +119,7 @@ async fn optimistic_concurrency() {
 
 /// Exactly one of many creations with `If-None-Match: *` succeeds, small or large.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn one_of_many_creates() {
+async fn only_one_of_many_creations_succeeds() {
     for size in [3, 5000] {
         let world = Arc::new(World::with_inline(16).await);
         let tasks: Vec<_> = (0..24)

@@ -208,7 +208,7 @@ async fn a_copy_that_has_begun_without_being_acknowledged_is_completed() {
 }
 
 #[tokio::test]
-async fn a_copy_whose_source_has_changed_fails_in_spite_of_failures_of_the_engine() {
+async fn a_copy_whose_source_has_changed_fails_despite_engine_errors() {
     for n in 0.. {
         let (mut world, engine) = world().await;
         begin(&world, "blocks", "copy", None).await;

@@ -64,7 +64,7 @@ async fn a_deleted_blob_is_hidden_and_can_be_restored() {
 }
 
 #[tokio::test]
-async fn a_deleted_blob_goes_when_its_time_is_over() {
+async fn a_deleted_blob_is_removed_after_its_retention_period() {
     let mut world = world(2).await;
     world.put("a", bytes_of(1, 100)).await.unwrap();
     snapshot(&world, "a").await;
@@ -172,7 +172,7 @@ async fn a_new_blob_keeps_the_deleted_one_of_its_name() {
 }
 
 #[tokio::test]
-async fn deleted_snapshots_can_be_deleted_for_good() {
+async fn deleted_snapshots_can_be_deleted_permanently() {
     let mut world = world(2).await;
     world.put("a", bytes_of(1, 100)).await.unwrap();
     let first = snapshot(&world, "a").await;
@@ -279,7 +279,7 @@ async fn concurrent_writers_keep_every_state() {
 
 /// Recorded for snapshots and versions, never for the blob itself.
 #[tokio::test]
-async fn reads_tell_that_a_snapshot_can_be_restored() {
+async fn reads_report_that_a_snapshot_can_be_restored() {
     let world = world(2).await;
     world.put("a", bytes_of(1, 100)).await.unwrap();
     let one = snapshot(&world, "a").await;

@@ -99,7 +99,7 @@ async fn without_events_nothing_is_stored() {
 }
 
 #[tokio::test]
-async fn a_blob_that_leaves_the_archive_has_its_event_then() {
+async fn a_blob_that_leaves_the_archive_has_its_event_at_that_time() {
     let world = world().await;
     let events = world.blobs.events().unwrap();
     for name in ["stays", "goes"] {
@@ -119,7 +119,7 @@ async fn a_blob_that_leaves_the_archive_has_its_event_then() {
 /// A blob that had left the archive lost its event if it was deleted, replaced or moved to another tier before the
 /// delivery.
 #[tokio::test]
-async fn a_blob_that_has_left_the_archive_has_its_event_whatever_happens_to_it_then() {
+async fn later_changes_do_not_cancel_the_event_of_a_blob_that_left_the_archive() {
     use EventKind::{Created, Deleted, TierChanged};
     let world = world().await;
     let events = world.blobs.events().unwrap();

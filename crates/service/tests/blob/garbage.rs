@@ -135,7 +135,7 @@ async fn the_cost_of_failed_uploads_does_not_multiply_with_the_rows() {
 
 /// Generations of one sweep may share pieces with each other, with snapshots and with a download in progress.
 #[tokio::test]
-async fn a_sweep_of_many_generations_keeps_what_others_have() {
+async fn a_sweep_of_many_generations_keeps_shared_pieces() {
     let (mut world, _) = world().await;
     for id in ["a", "b", "c"] {
         world.stage("b", id, bytes_of(u64::from(id.as_bytes()[0]), 100)).await.unwrap();

@@ -271,7 +271,7 @@ async fn clock_jumps() {
 
 /// Of many clients that acquire a lease at the same time, one gets it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn one_of_many_acquires() {
+async fn only_one_of_many_acquires_the_lease() {
     let world = std::sync::Arc::new(world_in(LeaseState::Available).await);
     let tasks: Vec<_> = (0..16)
         .map(|_| {

@@ -91,7 +91,7 @@ fn random_name(rng: &mut Rng) -> String {
 
 /// BL-09.
 #[tokio::test]
-async fn pages_of_every_size_and_delimiter_give_the_whole() {
+async fn pages_of_any_size_and_delimiter_give_the_whole_listing() {
     let mut rng = Rng::new(7);
     let world = World::with_inline(16).await;
     let mut names = BTreeSet::new();
@@ -181,7 +181,7 @@ async fn slow_listings_of_large_rows_lose_nothing() {
 
 /// A scan may end at an event of a blob whose snapshots come after it: they are listed all the same.
 #[tokio::test]
-async fn snapshots_behind_an_event_are_listed() {
+async fn snapshots_after_an_event_are_listed() {
     let world = World::with_features(Features { events: true, ..Features::default() }).await;
     // Blobs with nothing but uncommitted blocks fill the scan, but not the page.
     for name in ["a", "b"] {
@@ -197,7 +197,7 @@ async fn snapshots_behind_an_event_are_listed() {
 }
 
 #[tokio::test]
-async fn snapshots_stand_before_their_blob() {
+async fn snapshots_are_listed_before_their_blob() {
     let world = World::with_inline(16).await;
     let mut expected = Vec::new();
     for name in ["a", "b", "b/c", "c"] {

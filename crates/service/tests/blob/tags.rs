@@ -95,7 +95,7 @@ async fn a_slow_search_continues_on_the_next_page() {
 }
 
 #[tokio::test]
-async fn a_search_costs_what_it_returns() {
+async fn the_cost_of_a_search_is_proportional_to_its_results() {
     let world = World::new().await;
     for number in 0..1000 {
         let value = if number % 250 == 0 { "rare" } else { "common" };
@@ -107,7 +107,7 @@ async fn a_search_costs_what_it_returns() {
 
 /// Nobody counts the rows of a tag, so the search has to find out which one is rare.
 #[tokio::test]
-async fn a_search_with_several_values_costs_what_the_rarest_has() {
+async fn a_search_with_several_values_costs_as_much_as_for_the_rarest_one() {
     let world = World::new().await;
     for number in 0..1000 {
         let value = if number % 250 == 0 { "yes" } else { "no" };
@@ -186,7 +186,7 @@ async fn a_tag_that_is_set_again_stays_in_the_index() {
 }
 
 #[tokio::test]
-async fn a_restart_forgets_no_row_that_is_out_of_date() {
+async fn outdated_rows_are_found_after_a_restart() {
     let world = World::new().await;
     world.put_with("a", "x", tagged(&[("k", "1")])).await.unwrap();
     world.on("a", DELETE).await.unwrap();

@@ -145,7 +145,7 @@ async fn deleted_blobs_with_versions_are_listed_on_request() {
 }
 
 #[tokio::test]
-async fn the_current_version_is_deleted_without_its_id_only() {
+async fn the_current_version_is_deleted_only_without_its_id() {
     let world = World::versioned().await;
     let current = put(&world, 1).await;
     assert_eq!(at(&world, current, DELETE).await, Err(ErrorCode::OperationNotAllowedOnRootBlob));

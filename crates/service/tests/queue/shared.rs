@@ -152,7 +152,7 @@ async fn consumers_of_several_front_ends_never_share_a_message() {
 /// Messages of two front ends that chose the same sequence number are two messages, also when one Get Messages returns
 /// both: none replaces the other.
 #[tokio::test]
-async fn messages_with_the_same_sequence_number_are_apart() {
+async fn messages_with_the_same_sequence_number_are_distinct() {
     let mut same = 0;
     for behind in 0..40 {
         let world = shared().await;

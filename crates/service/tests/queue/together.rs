@@ -52,7 +52,7 @@ async fn puts_that_wait_share_a_commit_and_keep_their_order() {
 
 /// The callers in front and between give up: the others must not wait for ever, and what was not sent is not put.
 #[tokio::test]
-async fn callers_that_give_up_do_not_affect_those_who_wait() {
+async fn callers_that_give_up_do_not_affect_waiting_callers() {
     let (world, engine) = world().await;
     let mut first = Box::pin(world.put("given up while it is committed"));
     let mut second = Box::pin(world.put("given up while it waits"));

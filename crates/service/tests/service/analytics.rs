@@ -35,7 +35,7 @@ async fn periods(world: &World) -> String {
 }
 
 #[tokio::test]
-async fn they_are_read_like_others_but_not_listed() {
+async fn metrics_tables_can_be_read_but_are_not_listed() {
     let world = world().await;
     let list = Operation::QueryTables(TableQuery::default());
     let expected = Outcome::Tables { names: vec!["Data".into()], next: None };
@@ -69,7 +69,7 @@ async fn rows_changed_in_the_meantime_are_not_overwritten() {
 }
 
 #[tokio::test]
-async fn nobody_writes_them() {
+async fn clients_cannot_write_metrics_tables() {
     let world = world().await;
     let write = |change: EntityChange| EntityWrite { key: key(("20260101T0000", "user;All")), change };
     let put = || write(EntityChange::InsertOrReplace(properties(&[("Total", 0)])));
@@ -90,7 +90,7 @@ async fn nobody_writes_them() {
 }
 
 #[tokio::test]
-async fn old_periods_go_and_so_does_everything_with_its_account() {
+async fn old_periods_and_tables_of_removed_accounts_are_deleted() {
     let world = world().await;
     world.service.trim_metrics("acct", &metrics_table(), "20260102T0000").await.unwrap();
     assert_eq!(periods(&world).await, "20260102T0000/system;All 20260102T0000/user;All ");

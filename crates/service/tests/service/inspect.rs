@@ -72,7 +72,7 @@ fn tables_of_the_metrics_are_tables() {
 
 /// A problem with a table's record is not reported again for its rows.
 #[test]
-fn rows_of_a_table_whose_record_is_wrong_are_not_out_of_reach() {
+fn a_wrong_record_does_not_make_its_rows_unreachable() {
     let found = look(&[(0, "tables/dev", "n/people", 2, table(3, "Others")), (3, "p", "r", 3, entity())]);
     assert_eq!((found.findings, found.entities), (1, 1), "{found:?}");
 }

@@ -34,7 +34,7 @@ impl World {
 
 /// OP-22: effective at once, and gone with the table.
 #[tokio::test]
-async fn policies_live_with_their_table() {
+async fn policies_are_deleted_with_their_table() {
     let world = World::new();
     assert_eq!(world.ids("Data").await, Err(ErrorCode::TableNotFound));
     assert_eq!(world.set("Data", &["a"]).await, Err(ErrorCode::TableNotFound));
@@ -103,7 +103,7 @@ async fn properties_change_in_part_and_for_one_account() {
 
 /// An account that is removed and added again starts with default properties.
 #[tokio::test]
-async fn properties_go_with_their_account() {
+async fn properties_are_deleted_with_their_account() {
     let world = World::new();
     let accounts = world.service.accounts();
     let mut homes = Vec::new();

@@ -19,7 +19,7 @@ use crate::{World, key, properties, table};
 
 /// DM-01: the same name in two accounts is two tables.
 #[tokio::test]
-async fn accounts_are_apart() {
+async fn accounts_are_isolated() {
     let world = World::new();
     world.create("Blogs").await.unwrap();
     assert!(world.run_as("other", Operation::CreateTable(table("Blogs"))).await.is_ok());
@@ -33,7 +33,7 @@ async fn accounts_are_apart() {
 
 /// DM-08: names are case-insensitive, and keep the case of their creation.
 #[tokio::test]
-async fn case_is_kept_but_does_not_count() {
+async fn case_is_preserved_but_ignored_in_comparisons() {
     let world = World::new();
     world.create("Blogs").await.unwrap();
     assert_eq!(world.create("bLOGS").await, Err(ErrorCode::TableAlreadyExists));
@@ -57,7 +57,7 @@ async fn a_table_created_again_is_empty() {
 
 /// OP-18.
 #[tokio::test]
-async fn the_name_of_a_deleted_table_may_be_held() {
+async fn the_name_of_a_deleted_table_may_be_blocked() {
     let world = World::with_hold(Duration::from_secs(40));
     world.create("Blogs").await.unwrap();
     world.drop("Blogs").await.unwrap();
@@ -77,7 +77,7 @@ async fn rows_in(engine: &dyn Engine, table: TableId) -> Vec<Row> {
 
 /// OP-19: rows are removed in the background, and finally the record of the deletion, too.
 #[tokio::test]
-async fn the_sweep_gives_the_space_back() {
+async fn the_sweep_reclaims_the_space() {
     let world = World::new();
     let mut sweep = world.service.sweep();
     world.create("Blogs").await.unwrap();
@@ -94,7 +94,7 @@ async fn the_sweep_gives_the_space_back() {
     assert_eq!(
         rows_in(&*world.engine, TableId::SYSTEM).await.len(),
         records.len(),
-        "a late change may still come"
+        "a late change may still arrive"
     );
     world.pass(121);
     sweep.round().await.unwrap();
@@ -226,7 +226,7 @@ async fn a_new_table_never_takes_the_id_of_the_old_one() {
     engine.proceed.notify_one();
     dropping.await.unwrap().unwrap();
     let read = Operation::GetEntity { table: table("Blogs"), key: key(("p", "new")) };
-    assert!(service.execute_table(&grant, read).await.is_ok(), "what was acknowledged is there");
+    assert!(service.execute_table(&grant, read).await.is_ok(), "acknowledged entities are present");
 }
 
 /// An engine on which another process is always faster.

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn tails_have_bounds() {
+    fn tails_are_bounded() {
         let fill = |count, part: SegmentPart| Tail { start: 0, parts: vec![part; count] }.fill(10);
         assert_eq!(fill(63, piece(1)), Fill::Room);
         assert_eq!(fill(64, piece(1)), Fill::Due);

@@ -252,7 +252,7 @@ mod tests {
         }
         outbox.scanned();
         assert!(outbox.needs(TableId(1)) && outbox.needs(TableId(9)));
-        assert!(outbox.advance(times), "everything that has happened is known");
+        assert!(outbox.advance(times), "all due events are known");
         assert_eq!(std::iter::from_fn(|| outbox.next(0)).count(), BLOBS_MAX);
         outbox.end(0);
         assert!(!outbox.advance(times + 1), "a scan is needed");
