@@ -24,7 +24,7 @@ pub const ACCOUNTS: &str = "accounts";
 /// The partition of the properties of the accounts' services.
 pub const PROPERTIES: &str = "properties";
 
-/// The row that prevents creation in a partition of containers while it exists.
+/// While this row exists, nothing can be created in a partition of containers.
 pub const CLOSED: &str = "closed";
 
 /// The character after `/`: it bounds a range of names that start with a prefix.

@@ -47,10 +47,13 @@ impl<T> Look<T> {
 impl View {
     /// Looks for one cell by its key.
     pub fn look(&self, key: &[u8], source: ReadSource) -> Result<Look<Option<Cell>>> {
-        let read = || match (self.in_memory(key).map_err(Miss::Failed)?, source) {
-            (Look::Found(cell), _) => Ok(cell),
-            (Look::Cold, ReadSource::Memory) => Err(Miss::Cold),
-            (Look::Cold, ReadSource::Files) => self.cell(key).map_err(Miss::Failed),
+        let read = || match source {
+            // A read that may use files looks into memory by itself.
+            ReadSource::Files => self.cell(key).map_err(Miss::Failed),
+            ReadSource::Memory => match self.in_memory(key).map_err(Miss::Failed)? {
+                Look::Found(cell) => Ok(cell),
+                Look::Cold => Err(Miss::Cold),
+            },
         };
         match self.files().points.get(key, self.number, read) {
             Ok(cell) => Ok(Look::Found(cell)),
@@ -59,14 +62,14 @@ impl View {
         }
     }
 
-    /// Like `get`, for a row that is about to be changed, which is not worth caching.
+    /// Like [`Self::look`], for a row that is about to be changed, which is not worth caching.
     pub fn look_aside(&self, key: &[u8], source: ReadSource) -> Result<Look<Option<Cell>>> {
         if let Some(cell) = self.files().points.known(key, self.number) {
             return Ok(Look::Found(Some(cell)));
         }
-        match (self.in_memory(key)?, source) {
-            (Look::Cold, ReadSource::Files) => self.cell(key).map(Look::Found),
-            (look, _) => Ok(look),
+        match source {
+            ReadSource::Files => self.cell(key).map(Look::Found),
+            ReadSource::Memory => self.in_memory(key),
         }
     }
 }

@@ -69,7 +69,7 @@ impl Core {
         guard.create(&head).map(drop)
     }
 
-    /// The received content as the whole content of a blob.
+    /// Makes received content the whole content of a blob.
     pub async fn put_received(
         &self,
         at: &At,

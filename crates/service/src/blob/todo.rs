@@ -145,13 +145,13 @@ impl Todo {
         }
     }
 
-    /// Other processes have stopped using something of a blob at that time. If there is no room to remember this, the daily scan
-    /// finds the blob.
+    /// Records that other processes will have stopped using something of a blob at that time. If there is no room for the
+    /// record, the daily scan finds the blob.
     pub fn later(&self, at: &At, ticks: u64) {
         self.remind(at, ticks);
     }
 
-    /// Notes when to look at a blob; `false` if there is no room.
+    /// Records the time at which to sweep a blob again; `false` if there is no room.
     fn remind(&self, at: &At, ticks: u64) -> bool {
         let mut list = self.lock();
         if list.due_of.get(at).is_some_and(|known| *known <= ticks) {

@@ -28,7 +28,7 @@ impl Release for Blobs {
             let Some(Tables { blobs, staged, .. }) = Tables::of(tables) else { return Ok(true) };
             // Downloads in progress end first, and events are delivered.
             let has_events = self.0.outbox.as_ref().is_some_and(|outbox| outbox.needs(blobs));
-            // All rows are read to find their content: not while none of it can be freed.
+            // Finding their content reads all rows: wait while none of it can be freed.
             if self.0.pins.has_table(blobs) || has_events || self.0.content.is_held().await? {
                 return Ok(false);
             }

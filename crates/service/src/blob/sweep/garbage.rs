@@ -132,7 +132,7 @@ impl Reclaim {
         self.unname_rows(at, states, states.dead.is_empty(), rows).await
     }
 
-    /// Until when another process may read or write these rows of a generation. Only their age shows that.
+    /// The time until which another process may read or write these rows of a generation. Only their age shows that.
     fn recent_until(&self, rows: &[ContentRow], grace: std::time::Duration) -> Option<u64> {
         self.recent(rows.iter().map(|row| row.version).max()?, grace)
     }

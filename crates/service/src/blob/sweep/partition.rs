@@ -81,7 +81,7 @@ pub struct Partition {
     pub kept: usize,
     /// The time at which the next of them expires, in ticks.
     pub due: Option<u64>,
-    /// When other processes have stopped using the next of the rest, in ticks.
+    /// The next time, in ticks, at which other processes will have stopped using something else of the blob.
     pub later: Option<u64>,
     /// Segments that can be referenced.
     pub segments: BTreeMap<Generation, Vec<ContentRow>>,
@@ -144,7 +144,7 @@ impl Partition {
         })
     }
 
-    /// Other processes may use something until then.
+    /// Records that other processes may use something of the blob until that time.
     pub fn is_used_until(&mut self, until: u64) {
         self.later = self.later.into_iter().chain([until]).min();
     }

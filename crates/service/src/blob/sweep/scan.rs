@@ -37,7 +37,7 @@ struct Found {
 }
 
 impl Reclaim {
-    /// Looks at every row; `false` if some content of earlier processes was in use, and stays until the next scan.
+    /// Reads every row; `false` if some content of earlier processes was in use, and stays until the next scan.
     pub(super) async fn scan(&self) -> Result<bool> {
         // Start the sweep before reading rows: content that is referenced from now on was stored by a live
         // process.
