@@ -47,13 +47,10 @@ impl<T> Look<T> {
 impl View {
     /// Looks for one cell by its key.
     pub fn look(&self, key: &[u8], source: ReadSource) -> Result<Look<Option<Cell>>> {
-        let read = || match source {
-            // A read that may use files looks into memory by itself.
-            ReadSource::Files => self.cell(key).map_err(Miss::Failed),
-            ReadSource::Memory => match self.in_memory(key).map_err(Miss::Failed)? {
-                Look::Found(cell) => Ok(cell),
-                Look::Cold => Err(Miss::Cold),
-            },
+        let read = || match (self.in_memory(key).map_err(Miss::Failed)?, source) {
+            (Look::Found(cell), _) => Ok(cell),
+            (Look::Cold, ReadSource::Memory) => Err(Miss::Cold),
+            (Look::Cold, ReadSource::Files) => self.cell(key).map_err(Miss::Failed),
         };
         match self.files().points.get(key, self.number, read) {
             Ok(cell) => Ok(Look::Found(cell)),
@@ -67,9 +64,9 @@ impl View {
         if let Some(cell) = self.files().points.known(key, self.number) {
             return Ok(Look::Found(Some(cell)));
         }
-        match source {
-            ReadSource::Files => self.cell(key).map(Look::Found),
-            ReadSource::Memory => self.in_memory(key),
+        match (self.in_memory(key)?, source) {
+            (Look::Cold, ReadSource::Files) => self.cell(key).map(Look::Found),
+            (look, _) => Ok(look),
         }
     }
 }
