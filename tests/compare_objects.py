@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a blob costs here and in other object stores: processor time of the server per request.
+"""The cost of a blob here and in other object stores: processor time of the server per request.
 
     tests/compare_objects.py [--minio PROGRAM] [--seconds 5] [--rounds 3] [--binary target/release/lazuli]
 

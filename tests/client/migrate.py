@@ -92,7 +92,7 @@ def fill(server):
 
 
 def seen(server):
-    """What the SDKs read, without what an import cannot keep: ids, times and ETags."""
+    """The data that the SDKs read, without the parts that an import cannot keep: ids, times and ETags."""
     def entity(found):
         return {name: (type(value).__name__, str(value)) for name, value in found.items()}
 

@@ -1,4 +1,4 @@
-"""What is broken, and how it is healed. Each fault is a function of a `Setting` that returns a function which heals."""
+"""The faults, and their repair. Each fault is a function of a `Setting` that returns a function which repairs it."""
 
 import dataclasses
 import signal
@@ -9,7 +9,7 @@ ETCD_PORTS = (2379, 2380)
 
 @dataclasses.dataclass
 class Setting:
-    """What a fault may break."""
+    """The parts of the cluster that a fault may break."""
 
     cluster: object
     leader: object

@@ -18,7 +18,7 @@ PRODUCERS, CONSUMERS, CONTENDERS = 2, 3, 3
 HELD = 15
 # Between requests of a thread.
 PAUSE = 0.05
-# Less than this is no violation: times are rounded on the way.
+# Less than this is not a violation: times are rounded on the way.
 SLACK = 1
 LEASED = "/ring/leased"
 
@@ -124,7 +124,7 @@ class Messages(Load):
 class Leases(Load):
     def __init__(self, servers):
         super().__init__(servers)
-        # Who holds the lease, and until when at least.
+        # The holder of the lease, and the earliest time at which the lease can end.
         self.holder, self.until = None, 0
         self.lock = threading.Lock()
         ends = Endpoints(servers, 0, "blob")

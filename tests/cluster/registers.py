@@ -10,7 +10,7 @@ import time
 
 from load import BROKEN, RECOVERY_TIMEOUT, USUAL, Endpoints, Load, Wrong
 
-# What a writer learns about a change that it sent.
+# The outcomes of a change, as far as its writer knows them.
 ACKNOWLEDGED, UNKNOWN, REJECTED = "acknowledged", "unknown", "rejected"
 
 

@@ -18,7 +18,7 @@ from rows import Rows
 CALM = 3
 # Minimum seconds of a fault that no election ends: shorter, and longer, than a front end repeats requests to the object store.
 HOLD, LONG_HOLD = 5, 30
-# What tables and queues must do while the object store is broken.
+# The progress that tables and queues must make while the object store is broken.
 PROGRESS = 20
 # Seconds within which service resumes after a leader, its etcd or the standby that confirms is lost: a term, an election, and the search for the new leader. In addition, what
 # a machine may take longer on which everything shares two processors with other programs.

@@ -4,7 +4,7 @@ is lost.
 
     tests/crash/full_disk.py --binary target/release/lazuli [--size-mib 160]
 
-CS-06. Rows, messages and blobs are written by turns. The disk is a file system of its own: ext4 in a file, or else one in memory. Mounting needs root; where it is not
+CS-06. Rows, messages and blobs are written in turn. The disk is a file system of its own: ext4 in a file, or else one in memory. Mounting needs root; where it is not
 possible the test says so and ends with 77. Only ext4 can be told to turn read-only as it does after an error.
 """
 
@@ -173,7 +173,7 @@ SERVICES = ((put_row, rows), (put_message, messages), (put_blob, blobs))
 
 
 class Story:
-    """What was acknowledged, and what is expected of it."""
+    """The acknowledged values, and the expectations about them."""
 
     def __init__(self, binary, disk):
         self.binary, self.disk = binary, disk

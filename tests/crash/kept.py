@@ -1,4 +1,5 @@
-"""What the crash tests must find of protected blobs: versions, deleted blobs, tiers, holds, and a deleted container.
+"""The expectations of the crash tests about protected blobs: versions, deleted blobs, tiers, holds, and a deleted
+container.
 
 An acknowledged change is present after a crash, and one in progress is applied completely or not at all. An overwritten state
 is kept, a deleted blob is deleted or present, and undelete restores everything. A version or snapshot never changes, except

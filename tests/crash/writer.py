@@ -20,7 +20,7 @@ TABLES = 3
 
 
 class Row:
-    """What may be found: one of the states, each the properties or None for no row."""
+    """The expected row: one of the states, each the properties or None for no row."""
 
     def __init__(self):
         self.states = [None]

@@ -63,7 +63,7 @@ def build_shim():
 
 
 class Knowledge:
-    """What must be found: the value of each row, or several where the outcome is unknown."""
+    """The expected data: the value of each row, or several values where the outcome is unknown."""
 
     def __init__(self):
         self.rows = {}

@@ -14,7 +14,7 @@ import shutil
 
 
 class Log:
-    """What was not synced when the power was lost."""
+    """The changes that were not synced when the power was lost."""
 
     def __init__(self, folder):
         # The number of the directory that all others are in.

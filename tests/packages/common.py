@@ -1,4 +1,4 @@
-"""What the tests of the packages share: the packages, skips, and a server that a package starts."""
+"""Shared by the tests of the packages: the packages, skips, and a server that a package starts."""
 
 import http.client
 import os

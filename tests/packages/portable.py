@@ -52,7 +52,7 @@ def test_the_portable_binary_needs_nothing_newer_than_promised(packages, directo
     assert newest_glibc(portable(packages)) <= GLIBC
     needed = set(re.findall(r"NEEDED\s+(\S+)", run("objdump", "-p", portable(packages))))
     assert needed <= LIBRARIES, needed - LIBRARIES
-    # The packages say so: pip and dpkg reject them on an older system.
+    # The packages declare this: pip and dpkg reject them on an older system.
     wheel, = (path for path in build("wheels", portable(packages), directory / "wheels") if path.name.startswith("lazuli_storage"))
     assert "manylinux_2_17_" in wheel.name, wheel
     assert "libc6 (>= 2.17)" in run("dpkg-deb", "-f", build("deb", portable(packages), directory / "deb")[0], "Depends")

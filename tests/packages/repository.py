@@ -9,7 +9,7 @@ from common import ROOT, need, run
 from crates import PRIVATE
 
 URL = "https://forge.test/lazuli"
-# What the builders read, and cargo for its metadata.
+# The files that the builders read, and that cargo reads for its metadata.
 PARTS = ["Cargo.toml", "Cargo.lock", "crates", "packaging", "README.md", "CHANGELOG.md", "COMPAT.md", "LICENSE", "LICENSE-APACHE", "LICENSE-MIT"]
 
 

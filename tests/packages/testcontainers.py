@@ -1,7 +1,7 @@
 """The Azurite module of Testcontainers for Node, started with our `azurite`: its command lines, environment and waits.
 
-The module itself is the one from the registry. Under it, instead of Testcontainers, lies a stand-in that starts a process
-where the real module starts a container (containers.js), since Docker may not be here.
+The module itself is the one from the registry. It runs on a stand-in for Testcontainers that starts a process where the
+real one starts a container (containers.js), since Docker may not be here.
 """
 
 import shutil

@@ -1,4 +1,5 @@
-"""What PostgreSQL and the object store achieve by themselves: pgbench with the same rows, and the same requests to SeaweedFS."""
+"""The performance of PostgreSQL and of the object store alone: pgbench with the same rows, and the same requests to
+SeaweedFS."""
 
 import os
 import subprocess

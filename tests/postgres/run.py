@@ -138,7 +138,7 @@ def main():
     parser.add_argument("part", nargs="*", help="all parts by default")
     options = parser.parse_args()
     binary = os.path.abspath(options.binary)
-    # So that no server is left behind when it is terminated.
+    # Leaves no server behind when this script is terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to end"))
     with Postgres() as postgres:
         for part in options.part or PARTS + (LONG if options.long else []):

@@ -165,7 +165,7 @@ def processor():
 
 
 def cost(postgres):
-    """The engine beside plain SQL in one process."""
+    """The engine compared with plain SQL in one process."""
     subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "lazuli-postgres", "--example", "cost"], check=True, cwd=ROOT)
     target = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
     subprocess.run([os.path.join(target, "release", "examples", "cost"), postgres.database("cost")], check=True)
@@ -190,7 +190,7 @@ def main():
                         help="what it knows: nothing yet, statistics, or in addition that partitions are large")
     parser.add_argument("--cost", action="store_true")
     options = parser.parse_args()
-    # So that no server is left behind when it is terminated.
+    # Leaves no server behind when this script is terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to end"))
     with Postgres() as postgres:
         if options.cost:

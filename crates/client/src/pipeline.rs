@@ -188,7 +188,7 @@ impl Pipeline {
         }
     }
 
-    /// One attempt. It is signed anew, since the signature contains the time.
+    /// One attempt. It is signed again, since the signature contains the time.
     async fn attempt(&self, call: &TableRequest, done: u32, time: Duration) -> Result<Response, Failed> {
         let (endpoint, _) = self.endpoint(call, done)?;
         let too_long = || format!("no response within {} ms", time.as_millis());

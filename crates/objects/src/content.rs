@@ -40,7 +40,7 @@ const OTHER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const REQUESTS_MAX: usize = 64;
 /// Longest time for a request with all its retries. It includes waiting for one of the permits.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(45);
-/// Locks that keep adoptions of the same piece apart. Pieces of a usual size spread evenly over a prime.
+/// Locks that serialise adoptions of the same piece. Pieces of a usual size spread evenly over a prime.
 const ADOPTIONS_MAX: usize = 61;
 /// Adopted streams whose positions are remembered; each takes up to 128 KiB of memory.
 const ADOPTED_STREAMS_MAX: usize = 64;
@@ -51,7 +51,7 @@ pub struct ObjectContent {
     inner: Arc<Inner>,
 }
 
-/// What uploads, downloads and the content store itself share.
+/// State that uploads, downloads and the content store itself share.
 pub struct Inner {
     pub(crate) store: Arc<dyn Objects>,
     pub(crate) names: Names,

@@ -1,4 +1,4 @@
-//! An upload: bytes are gathered into objects of up to 8 MiB, two of which are on their way at a time.
+//! An upload: bytes are gathered into objects of up to 8 MiB, two of which are in flight at a time.
 //!
 //! An upload that gets no memory to gather bytes stores those that it has, and then each write as a separate object,
 //! one at a time. So no upload waits for memory that another one holds.

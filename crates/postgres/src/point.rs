@@ -1,7 +1,7 @@
 //! Reads of one row each, and of the state that front ends share: several callers share a statement.
 //!
 //! A statement for several callers returns no large values, so that it needs little memory; their callers read them
-//! alone. So do all callers if it fails for good: one damaged row must not fail the reads of others.
+//! alone. So do all callers if it fails permanently: one damaged row must not fail the reads of others.
 
 use std::sync::Arc;
 

@@ -232,7 +232,7 @@ pub struct Cursor {
     has_long: bool,
     /// The remaining spans, in order.
     spans: VecDeque<Span>,
-    /// How many rows to fetch next.
+    /// Number of rows to fetch next.
     rows: usize,
     first: Option<Vec<Fetched>>,
 }

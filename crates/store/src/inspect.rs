@@ -31,7 +31,7 @@ pub struct Inspection {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// How much is wrong.
+    /// Number of problems.
     pub findings: u64,
     /// Problems, up to a limit.
     pub examples: Vec<String>,

@@ -16,7 +16,7 @@ use crate::limits::{BORDERS_MAX, INLINE_POINTS_MAX, SEGMENT_SHARE_MIN};
 use crate::reads::{Look, ReadSource};
 use crate::view::{View, row_of};
 
-/// How many rows a scan of a cached block prefetches ahead.
+/// Number of rows that a scan of a cached block prefetches ahead.
 const PREFETCH_ROWS: usize = 2;
 
 /// Is every range of the scan a single row, and are there only a few?

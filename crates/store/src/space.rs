@@ -4,7 +4,7 @@
 //! the disk also has room for the rows that are not in sorted files yet, and for background work. Once there is room
 //! again, commits are accepted again, without a restart. Deletions may use half of the reserve: they free space later.
 //!
-//! What this cannot prevent: another program that takes the rest of the disk between the check and the write.
+//! This cannot prevent another program from taking the rest of the disk between the check and the write.
 
 use std::path::Path;
 

@@ -19,7 +19,7 @@ pub struct View {
     snapshot: Snapshot,
     resident: Arc<Resident>,
     files: Arc<Files>,
-    /// How many groups were published before.
+    /// Number of groups published before.
     pub number: u64,
 }
 
@@ -151,7 +151,7 @@ impl Published {
         drop(old);
     }
 
-    /// Drops the view for good.
+    /// Drops the view permanently.
     pub fn close(&self) {
         let old = self.0.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(old);

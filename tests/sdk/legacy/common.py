@@ -1,4 +1,4 @@
-"""What the suites of old Python clients share: the server's address in host style, names, and the group switch.
+"""Shared by the suites of old Python clients: the server's address in host style, names, and the group switch.
 
 These clients build `{account}.table.{suffix}` themselves, so the suites address the server in host style, with a suffix of
 `localhost:PORT` that is made to resolve.

@@ -1,6 +1,6 @@
-//! PT-04, PT-05, QU-09: archive employee 456, although no transaction spans two tables. A queue remembers what is to be
-//! done until it is done, and every step can be repeated. There is no isolation: a reader between steps 4 and 5 sees the
-//! employee in both tables.
+//! PT-04, PT-05, QU-09: archive employee 456, although no transaction spans two tables. A queue holds the work until it
+//! is done, and every step can be repeated. There is no isolation: a reader between steps 4 and 5 sees the employee in
+//! both tables.
 
 use std::time::Duration;
 

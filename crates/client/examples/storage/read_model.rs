@@ -1,5 +1,5 @@
 //! GD-09: a read model. Commands change orders; a worker maintains a table of totals by customer, which queries read. An event
-//! says only whose orders changed: the worker computes the total anew, so events may come twice and in any order.
+//! says only whose orders changed: the worker recomputes the total, so events may come twice and in any order.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const HIDDEN: Duration = Duration::from_secs(30);
 const STEPS: u32 = 4;
 const TRIES_MAX: usize = 10;
 
-/// What the front page shows of a customer.
+/// The data of a customer on the front page.
 #[derive(Clone, Debug, PartialEq, Entity)]
 #[table(rename_all = "PascalCase")]
 struct Summary {

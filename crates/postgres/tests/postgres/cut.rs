@@ -1,8 +1,8 @@
 //! Connections that break: whichever message of whichever kind of commit is cut, the only errors are "unknown" and
 //! "conflict".
 //!
-//! CS-06, CS-08, ER-06: an acknowledged commit is there, a rejected or failed one is not, and an unknown one is present
-//! completely or not at all.
+//! CS-06, CS-08, ER-06: an acknowledged commit is present, a rejected or failed one is not, and an unknown one is
+//! present completely or not at all.
 
 use std::sync::Arc;
 

@@ -172,7 +172,7 @@ async fn a_block_is_checked_again_when_it_has_arrived() {
     }
 }
 
-/// A world with a container over an engine behind which something happens at a call.
+/// A world with a container, over an engine that triggers an event at a call.
 async fn interrupted() -> (World, Arc<Interrupted>) {
     let ticks = Arc::new(AtomicU64::new(START_TICKS));
     let engine = Arc::new(Interrupted::new(Memory::new(clock(&ticks))));

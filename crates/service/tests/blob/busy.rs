@@ -16,7 +16,7 @@ use crate::world::{CONTAINER, START_TICKS, World, bytes_of, clock};
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// What a client does all the time.
+/// The constant activity of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Load {
     /// It overwrites the blob right before each commit that makes content unnameable or removes states.
@@ -161,7 +161,7 @@ async fn states_of_a_blob_that_is_always_written_expire() {
     sweep(&mut world).await;
     let left = world.pieces().await;
     assert!(left < 20, "{left}");
-    // What was deleted since can be restored.
+    // States that were deleted since can be restored.
     let writes = engine.writes.load(Ordering::SeqCst);
     engine.client.lock().unwrap().take();
     assert_eq!(left as u64, 1 + writes, "the blob and those that were overwritten today");

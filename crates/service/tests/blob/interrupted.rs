@@ -1,4 +1,4 @@
-//! An engine that fails at a chosen call, reads included, or behind which something else happens there.
+//! An engine that fails, or triggers another event, at a chosen call, reads included.
 
 use std::pin::Pin;
 use std::sync::Mutex;

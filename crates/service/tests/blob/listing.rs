@@ -179,7 +179,7 @@ async fn slow_listings_of_large_rows_lose_nothing() {
     assert_eq!(all(&world, &ListBlobs { include, ..list() }, true).await.len(), 60 + 6);
 }
 
-/// A scan may end at an event of a blob whose snapshots come after it: they are listed all the same.
+/// A scan may end at an event of a blob whose snapshots come after it: they are listed nevertheless.
 #[tokio::test]
 async fn snapshots_after_an_event_are_listed() {
     let world = World::with_features(Features { events: true, ..Features::default() }).await;

@@ -1,4 +1,5 @@
-//! Page blobs beside a model that is an array of pages: random work shows the same contents, ranges and differences.
+//! Page blobs compared with a model that is an array of pages: random work shows the same contents, ranges and
+//! differences.
 
 use bytes::Bytes;
 use lazuli_engine::{Change, Condition, TableId, Write};

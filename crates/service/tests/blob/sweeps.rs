@@ -41,7 +41,7 @@ enum Sync {
     Failed(Commit),
 }
 
-/// An engine behind which something happens between two scans, and whose commits wait at a gate, one behind the other.
+/// An engine that triggers an event between two scans, and whose commits wait at a gate, one after the other.
 pub struct Eventful {
     below: Arc<dyn Engine>,
     pub meanwhile: Mutex<Option<Meanwhile>>,

@@ -138,7 +138,7 @@ async fn change(world: &World, model: &mut Model, rng: &mut Rng) {
 
 async fn step(world: &mut World, model: &mut Model, rng: &mut Rng) {
     let kind = rng.below(20);
-    // The service learns of a clock that was set only when it looks at it.
+    // The service notices a change of the clock only when it reads the clock.
     if !(15..=17).contains(&kind) {
         world.peek(1).await;
         model.advance(&world.time);

@@ -50,7 +50,8 @@ async fn puts_that_wait_share_a_commit_and_keep_their_order() {
     assert_eq!(world.count(JOBS).await, 1 + PRODUCERS as u64);
 }
 
-/// The callers in front and between give up: the others must not wait for ever, and what was not sent is not put.
+/// The callers in front and between give up: the others must not wait for ever, and messages that were not sent are not
+/// put.
 #[tokio::test]
 async fn callers_that_give_up_do_not_affect_waiting_callers() {
     let (world, engine) = world().await;

@@ -299,7 +299,7 @@ impl Packs {
         Ok(())
     }
 
-    /// There is a pack with a greater number that no crash can lose; a sync makes sure of it if a pack could be removed.
+    /// Can this pack be removed, and does a pack with a greater number stay? Makes the name of that one durable first.
     fn is_outnumbered(&self, pack: &Pack) -> io::Result<bool> {
         let table = self.table();
         let last = table.last;

@@ -99,7 +99,7 @@ def test_conditions_on_the_source(original, target):
 
 
 def test_abort(original, target):
-    """What has ended cannot be aborted. BL-06: no condition, no ETag."""
+    """A copy that has ended cannot be aborted. BL-06: no condition, no ETag."""
     response = target.start_copy_from_url(original.url)
     found = rejected(409, "NoPendingCopyOperation", target.abort_copy, response["copy_id"])
     assert found["Message"] == "There is currently no pending copy operation."

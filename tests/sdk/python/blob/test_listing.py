@@ -144,7 +144,7 @@ def test_empty_include(tree):
 
 
 def test_names_that_xml_cannot_carry(container):
-    """They are percent-encoded, and say so."""
+    """They are percent-encoded, and marked as such."""
     name = "dir1/dir2/file\uffff.blob"
     container.upload_blob(name, b"x")
     assert names(container.list_blobs()) == [name]

@@ -20,7 +20,7 @@ def ranges(blob, **options):
 
 
 def test_pages(disk):
-    """What was never written reads as zeros; adjacent ranges are one."""
+    """Pages that were never written read as zeros; adjacent ranges are one."""
     disk.upload_page(b"a" * PAGE, offset=PAGE, length=PAGE)
     disk.upload_page(b"b" * PAGE, offset=2 * PAGE, length=PAGE)
     disk.upload_page(b"c" * PAGE, offset=5 * PAGE, length=PAGE)

@@ -126,7 +126,7 @@ def test_queries():
 
 
 def test_keys():
-    """aiohttp writes the path in its own way: signatures and keys must agree all the same."""
+    """aiohttp writes the path in its own way: signatures and keys must agree nevertheless."""
 
     async def body(service, table):
         for key in KEYS:

@@ -20,7 +20,7 @@ class Colour(Enum):
 
 
 def stored(table, value):
-    """What comes back for a value."""
+    """The value that is read back."""
     table.create_entity({"PartitionKey": "p", "RowKey": "r", "v": value})
     return table.get_entity("p", "r")["v"]
 

@@ -7,7 +7,7 @@
 //! What must stay true:
 //! - A generation is never named again once no upload pins it, all commits in progress are decided, and no state names it: a
 //!   new state takes over a generation only from another state, and every other commit requires the rows of the generations
-//!   that it names. The only exception are expired states, which can come back: see [`Reclaim::unname`].
+//!   that it names. The only exceptions are expired states, which can come back: see [`Reclaim::unname`].
 //! - Pins are checked after the generation was unnamed: from then on no reader can find it.
 //! - A row is forgotten only after all its pieces were released, and the marker of a page blob only after its pages.
 
