@@ -1,8 +1,8 @@
 //! The bare servers: an upper limit for this HTTP stack and this disk.
 //!
-//! The limit is realistic: the same socket handling and the same load generator, and no less work than any HTTP
-//! server must do. A GET gets a fixed body. The body of any other request is appended to a file; requests that wait
-//! at the same time share one sync.
+//! The limit is realistic: the same socket handling and the same load generator, and the minimum of work that
+//! any HTTP server must do. The response to a GET has a fixed body. The body of any other request is appended
+//! to a file; concurrent requests share one sync.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 /// Maximum size of an appended body.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Serves until the process is killed. `announce` gets the address.
+/// Serves requests until the process is killed. Passes the address to `announce`.
 pub fn serve(
     body_bytes: usize,
     location: &Path,
@@ -39,7 +39,7 @@ fn serve_from(
     })
 }
 
-/// Responds without looking at the request.
+/// Sends responses without examining the request.
 pub struct BareHandler {
     body_bytes: usize,
     appender: Option<Appender>,
@@ -75,7 +75,7 @@ impl Handler for BareHandler {
     }
 }
 
-/// One thread that appends everything that waits, and syncs once for all.
+/// A thread that appends all waiting bodies, and syncs once for all of them.
 struct Appender(mpsc::Sender<(Vec<u8>, oneshot::Sender<()>)>);
 
 impl Appender {

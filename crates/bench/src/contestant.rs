@@ -1,4 +1,4 @@
-//! One column of a comparison: a server, the data that it was given, and the work that it does.
+//! One column of a comparison: a server, its data, and its workload.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::process::{Process, Server};
 use crate::session::Session;
 use crate::{Options, Workload, blob, load, queue, table};
 
-/// A build that is no slower than another, within what rounds differ by.
+/// A build that is no slower than another one, within the noise between rounds.
 const SAME_RATE: f64 = 0.97;
 
 /// The goal for a ratio to our server.
@@ -42,7 +42,7 @@ impl ContestantPlan {
         Self { label: "lazuli", server: Server::Lazuli, variant, goals: [None; 2] }
     }
 
-    /// Our server with other data or other clients, to compare with.
+    /// Our server with other data or other clients, for comparison.
     pub fn beside(label: &'static str, variant: u64) -> Self {
         Self { label, ..Self::ours(variant) }
     }
@@ -57,7 +57,7 @@ impl ContestantPlan {
         Self { goals: [self.goals[0], Some(goal)], ..self }
     }
 
-    /// Another build of our server doing the same: it should be no faster.
+    /// Another build of our server with the same workload: it should not be faster.
     pub fn other(self) -> Self {
         Self {
             label: "other build",
@@ -84,7 +84,7 @@ impl ContestantPlan {
         Self { label, server: Server::Files { bytes }, variant: 0, goals }
     }
 
-    /// nginx serving a file of this size.
+    /// nginx, serving a file of this size.
     pub fn nginx(bytes: u64, goal: f64) -> Self {
         let goals = [Some(Goal::Rate(goal)), None];
         Self { label: "nginx", server: Server::Nginx { bytes }, variant: 0, goals }
@@ -106,7 +106,7 @@ pub enum ServiceJob {
 pub enum Step {
     /// This many operations were done.
     Done(u64),
-    /// There is nothing left to work on: the slice ends.
+    /// There is nothing left to do: the slice ends.
     Exhausted,
 }
 
@@ -184,7 +184,7 @@ impl Contestant {
 }
 
 impl ServiceJob {
-    /// Does the next operations of a session.
+    /// Executes the next operations of a session.
     async fn step(&self, session: &mut Session) -> Result<Step, String> {
         match self {
             ServiceJob::Table(job) => job.step(session).await,

@@ -14,7 +14,7 @@ use crate::session::Session;
 /// Bytes hashed and written at a time.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Appends to a file with a sync of its own: no write can be durable with less.
+/// Appends to a file with a separate sync: the minimum for a durable write.
 pub async fn append(session: &mut Session, bytes: usize) -> Result<Step, String> {
     let path = session.folder.join(format!("file-{}", session.number));
     run(session, 1, move || {
@@ -25,7 +25,7 @@ pub async fn append(session: &mut Session, bytes: usize) -> Result<Step, String>
     .await
 }
 
-/// Writes a file with one sync, and computes the MD5 of its bytes meanwhile.
+/// Writes a file with one sync, and computes the MD5 of its bytes at the same time.
 pub async fn write(session: &mut Session, bytes: usize, units: u64) -> Result<Step, String> {
     let path = session.folder.join(format!("file-{}", session.number));
     run(session, units, move || write_file(&path, bytes)).await

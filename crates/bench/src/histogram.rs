@@ -29,7 +29,7 @@ impl Histogram {
         self.count
     }
 
-    /// Takes over the counts of another one.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         self.buckets.iter_mut().zip(&other.buckets).for_each(|(mine, theirs)| *mine += theirs);
         self.count += other.count;

@@ -1,9 +1,9 @@
-//! Measures a server beside its peers and beside the machine's own limits, in one run.
+//! Compares a server with its peers and with the limits of the machine, in one run.
 //!
-//! Absolute times vary from machine to machine and from minute to minute; ratios within alternating rounds vary much
-//! less, so the report puts them first. A workload runs on our server and on others: Azurite and nginx on request, bare
-//! servers on the same HTTP stack that only send a fixed body or append the request body, plain files, or our own server
-//! with more or less data.
+//! Absolute times vary from machine to machine and from minute to minute; ratios within alternating rounds vary
+//! much less, so the report puts them first. A workload runs on our server and on other contestants: Azurite
+//! and nginx on request, bare servers on the same HTTP stack that only send a fixed body or append the request
+//! body, plain files, or our own server with more or less data.
 //!
 //! `table`, `queue` and `blob` hold the workloads of each service. Everything else is shared.
 
@@ -35,36 +35,36 @@ use contestant::Contestant;
 pub struct Options {
     /// This program, which also contains the bare servers.
     pub binary: PathBuf,
-    /// The `azurite` program, to measure beside us.
+    /// The `azurite` program, to compare with.
     pub azurite: Option<PathBuf>,
     /// Another build of this program, to compare with.
     pub against: Option<PathBuf>,
-    /// The `nginx` program, to measure beside us where blobs are read.
+    /// The `nginx` program, to compare with in workloads that read blobs.
     pub nginx: Option<PathBuf>,
     /// The workloads.
     pub workloads: Vec<Workload>,
     /// Number of concurrent connections.
     pub connections: usize,
-    /// How long each server is measured in each round.
+    /// Time for which each server is measured in each round.
     pub slice: Duration,
-    /// How many rounds there are. In each, every server is measured once.
+    /// Number of rounds. In each round, every server is measured once.
     pub rounds: usize,
-    /// Entities, or blobs, that are loaded before the reading workloads start.
+    /// Number of entities or blobs that are loaded before the reading workloads start.
     pub entities: usize,
-    /// Messages, or blobs, of the workloads that compare a large population with a small one.
+    /// Number of messages or blobs in the workloads that compare a large population with a small one.
     pub deep: u64,
-    /// Messages that are loaded before each slice of the workloads that consume them.
+    /// Number of messages that are loaded before each slice of the workloads that consume them.
     pub stock: u64,
     /// Size of the large blob that is read in ranges.
     pub blob_mib: u64,
     /// Memory for the caches of our server.
     pub cache_mib: u64,
-    /// Where the data of the durable servers goes; a temporary directory by default.
+    /// Directory for the data of the durable servers; a temporary directory by default.
     pub location: Option<PathBuf>,
 }
 
 impl Options {
-    /// The most memory that our server may have after the loads: a quarter more than its caches, and 64 MB.
+    /// Maximum memory of our server after the loads: a quarter more than its caches, plus 64 MB.
     pub(crate) fn memory_bytes_max(&self) -> u64 {
         const MIB: u64 = 1024 * 1024;
         self.cache_mib * MIB * 5 / 4 + 64_000_000
@@ -82,13 +82,13 @@ impl Options {
 
 /// Progress of a run.
 pub enum RunEvent<'a> {
-    /// The next step begins, or one has something to say.
+    /// The next step begins, or the current one reports something.
     Step {
         /// A description of the step.
         text: &'a str,
         /// Steps that are done.
         done: usize,
-        /// Steps of the whole run.
+        /// Number of steps in the whole run.
         all: usize,
     },
     /// A workload is finished: its rows and ratios as text.

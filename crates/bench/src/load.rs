@@ -1,4 +1,4 @@
-//! Runs work on many sessions: for a slice of time that is measured, or a number of times to load data.
+//! Runs work on many sessions: for a measured slice of time, or a fixed number of times to load data.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ where
     Ok(Sample { operations, seconds, cpu_seconds, memory_bytes: after.memory_bytes, latency })
 }
 
-/// Calls `one` with every number below `count`, on several sessions at the same time.
+/// Calls `one` with every number below `count`, on several concurrent sessions.
 pub async fn in_parallel<F>(
     process: &Process,
     service: Service,

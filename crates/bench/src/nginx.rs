@@ -1,4 +1,5 @@
-//! The configuration of nginx as a limit for reading blobs: plain HTTP, keep-alive, one file under every name.
+//! The configuration of nginx as a limit for reading blobs: plain HTTP, keep-alive, the same file for every
+//! name.
 
 use std::fs::File;
 use std::io::{self, Write as _};

@@ -19,7 +19,7 @@ pub struct ChartBar<'a> {
     pub is_ours: bool,
 }
 
-/// A whole page. It needs nothing but itself: no scripts, no other files.
+/// A whole page. It is self-contained: no scripts, no other files.
 pub fn page(title: &str, introduction: &str, body: &str) -> String {
     format!(
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width,initial-scale=1\"><title>{title}</title><style>{STYLE}</style><body><h1>{title}</h1>{introduction}{body}<footer>Lazuli {}, {}. {}</footer></body></html>\n",
@@ -29,7 +29,7 @@ pub fn page(title: &str, introduction: &str, body: &str) -> String {
     )
 }
 
-/// Bars below each other, with lines at the targets. All have the same scale, from zero to the longest.
+/// Vertically arranged bars with lines at the targets. All bars have the same scale, from zero to the longest.
 pub fn bars(bars: &[ChartBar<'_>], targets: &[f64], text_of: impl Fn(f64) -> String) -> String {
     let top = bars.iter().map(|bar| bar.value).chain(targets.iter().copied()).fold(1e-9, f64::max);
     let share = |value: f64| format!("{:.1}%", value / top * 100.0);
@@ -110,7 +110,7 @@ fn summary(report: &BenchReport, ratios: &[Ratio]) -> String {
     if count == 0 { String::new() } else { out + "</table></div>" }
 }
 
-/// The measured value and the goal, as text.
+/// The measured value and the goal, as a string.
 fn words(ratio: &Ratio, goal: Goal) -> (String, String) {
     match goal {
         Goal::Rate(least) => {
@@ -130,7 +130,7 @@ fn share(ratio: f64) -> String {
     if ratio < 2.0 { format!("{:.0} %", ratio * 100.0) } else { format!("{ratio:.1} times") }
 }
 
-/// The same before a noun: "45 % of" or "3.0 times".
+/// A ratio before a noun: "45 % of" or "3.0 times".
 fn share_of(ratio: f64) -> String {
     if ratio < 2.0 { share(ratio) + " of" } else { share(ratio) }
 }

@@ -1,4 +1,4 @@
-//! The servers that are measured: started, watched, stopped.
+//! The measured servers: starts, monitors and stops them.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use crate::Options;
 use crate::session::Session;
 
-/// How long a server may take to start.
+/// Maximum time for a server to start.
 const START_TIME_MAX: Duration = Duration::from_secs(30);
 const CONNECT_EVERY: Duration = Duration::from_millis(50);
 /// A server is idle when it has used less than this CPU time between two checks.
@@ -92,7 +92,7 @@ pub struct Process {
     /// Its addresses: one for each service, in the order of [`Service::ALL`], or one for all.
     authorities: Vec<String>,
     folder: PathBuf,
-    /// None if there is no server.
+    /// `None` if there is no server.
     child: Option<Child>,
 }
 
@@ -183,11 +183,11 @@ impl Process {
         timeout(IDLE_TIME_MAX, rest).await.is_ok()
     }
 
-    /// Resources that all its threads have used so far. Without a server: those of this process.
+    /// Resources used by all its threads so far. Without a server, those of this process.
     pub fn usage(&self) -> Usage {
         let id = self.child.as_ref().map_or_else(std::process::id, Child::id);
         let mut total = usage_of(id);
-        // The work of nginx is done by a child of the process that was started.
+        // The work of nginx is done by a child of the started process.
         for child in children(id).into_iter().filter(|_| self.child.is_some()) {
             let usage = usage_of(child);
             total.cpu_seconds += usage.cpu_seconds;
@@ -225,7 +225,7 @@ fn usage_of(id: u32) -> Usage {
         .lines()
         .find_map(|line| line.strip_prefix("VmRSS:")?.trim().split(' ').next()?.parse::<u64>().ok())
         .unwrap_or(0);
-    // The kernel counts in hundredths of a second on every Linux that we know.
+    // The kernel counts in hundredths of a second on all known versions of Linux.
     Usage { cpu_seconds: (ticks(11) + ticks(12)) / 100.0, memory_bytes: resident * 1024 }
 }
 
@@ -272,7 +272,8 @@ fn free_ports(count: usize) -> std::io::Result<Vec<u16>> {
     listeners.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()
 }
 
-/// Our servers print where they listen. A thread reads and drops the rest of the output, so that they never block.
+/// Our servers print their addresses. A thread reads and drops the rest of the output, so that they never
+/// block.
 fn listening(output: ChildStdout) -> Vec<String> {
     let mut lines = BufReader::new(output).lines().map_while(Result::ok);
     let found = lines.find_map(|line| addresses(&line)).unwrap_or_default();
@@ -288,11 +289,11 @@ fn addresses(line: &str) -> Option<Vec<String>> {
     let text = ConnectionString::parse(line).ok()?;
     let endpoint = |service: Service| {
         let url = text.endpoints(service).ok()?.primary;
-        // A name without a port is derived, not printed: the server does not have this service.
+        // An endpoint without a port is derived from the account name: the server does not have this service.
         url.strip_prefix("http://")?.split('/').next().filter(|host| host.contains(':')).map(str::to_owned)
     };
     let all: Option<Vec<String>> = Service::ALL.into_iter().map(endpoint).collect();
-    // The first release had tables only.
+    // The first release supported only tables.
     all.or_else(|| endpoint(Service::Table).map(|only| vec![only]))
 }
 

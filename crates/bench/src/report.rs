@@ -43,9 +43,9 @@ pub struct ReportRow {
     pub cpu_micros: f64,
     /// Median latency of requests.
     pub p50_micros: u64,
-    /// 95 % of the latencies are below.
+    /// The 95th percentile of the latency.
     pub p95_micros: u64,
-    /// 99 % of the latencies are below.
+    /// The 99th percentile of the latency.
     pub p99_micros: u64,
     /// Memory of the server at the end.
     pub memory_bytes: u64,
@@ -64,7 +64,7 @@ pub struct Ratio {
     pub rate: f64,
     /// Their CPU time per operation divided by ours.
     pub cpu: f64,
-    /// 99 % of our latencies are below.
+    /// The 99th percentile of our latency.
     pub p99_micros: u64,
     /// The goals.
     pub goals: Vec<Goal>,
@@ -182,13 +182,13 @@ impl BenchReport {
         out
     }
 
-    /// The most memory that our server had after a slice, and in which workload.
+    /// The maximum memory of our server after a slice, and the workload.
     pub(crate) fn memory(&self) -> Option<(Workload, u64)> {
         let ours = self.series.iter().filter(|series| series.plan.server == Server::Lazuli);
         ours.map(|series| (series.workload, row(series).memory_bytes)).max_by_key(|(_, bytes)| *bytes)
     }
 
-    /// The most memory that our server may have.
+    /// The memory limit of our server.
     pub(crate) fn memory_bytes_max(&self) -> u64 {
         self.memory_bytes_max
     }
@@ -250,7 +250,7 @@ impl BenchReport {
     }
 }
 
-/// The conditions of a run, and the heads of the columns.
+/// The conditions of a run, and the column headings.
 pub fn heading(options: &Options) -> String {
     format!(
         "{} connections, {} entities, {} in deep queues and containers, slices of {} s, {}\n\n{:<14} {:<15} {:>12} {:<14} {:>9} {:>9} {:>9} {:>11} {:>9}",

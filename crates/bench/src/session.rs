@@ -10,9 +10,9 @@ use lazuli_server::clock::Stopwatch;
 use crate::histogram::Histogram;
 use crate::process::Server;
 
-/// The version that requests of the Table service ask for.
+/// The protocol version of requests to the Table service.
 const TABLE_VERSION: &str = "2019-02-02";
-/// The same for Queue and Blob.
+/// The protocol version of requests to Queue and Blob.
 const STORAGE_VERSION: &str = "2021-12-02";
 
 /// An account at an address: turns requests into signed bytes.
@@ -64,10 +64,10 @@ pub struct Session {
     pub server: Server,
     /// Latencies of the requests so far.
     pub latency: Histogram,
-    /// Where a session without a server writes its files.
+    /// The directory in which a session without a server writes its files.
     pub folder: PathBuf,
     connection: Option<Connection>,
-    /// Head and body of a request are sent separately.
+    /// Are head and body of a request sent separately?
     in_pieces: bool,
     random: u64,
 }
@@ -131,7 +131,7 @@ impl Session {
 
     /// A number below `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        // xorshift: an even spread is all that it needs.
+        // xorshift is sufficient for an even distribution.
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
@@ -139,7 +139,7 @@ impl Session {
     }
 }
 
-/// Where the head of a request ends.
+/// The end of the head of a request.
 fn head_bytes(request: &[u8]) -> usize {
     const END: &[u8] = b"\r\n\r\n";
     request.windows(END.len()).position(|window| window == END).map_or(0, |at| at + END.len())

@@ -61,7 +61,7 @@ impl Workload {
         }
     }
 
-    /// The workloads that a name selects: one workload, or all of a service.
+    /// The workloads with a name: one workload, or all of a service.
     pub fn from_name(name: &str) -> Vec<Workload> {
         let service = Service::ALL.into_iter().find(|service| service.label() == name);
         let is_named = |workload: &Workload| match service {
@@ -78,7 +78,7 @@ impl Workload {
             Workload::Queue(work) => work.plans(options),
             Workload::Blob(work) => work.plans(options),
         };
-        // One right after the other, so that other load on the machine affects both.
+        // Measure them directly after each other, so that other load on the machine affects both.
         if let Some(ours) = plans.first().copied() {
             plans.insert(1, ours.other());
         }

@@ -1,4 +1,5 @@
-//! Content in memory behind calls that take time, fail, lose their outcome, and never return once their server has crashed.
+//! Content in memory, with simulated calls that take time, fail, lose their outcome, and never return after a
+//! crash of their server.
 //!
 //! A failed seal may have stored its pieces, and a failed release may have freed some: no row may depend on either.
 
@@ -29,7 +30,7 @@ struct Calls {
 }
 
 impl Calls {
-    /// The way to the content. A call may fail before it has done anything.
+    /// The request to the content store. It may fail before it has any effect.
     async fn there(&self) -> Result<()> {
         self.core.delay().await;
         self.line.hold().await;

@@ -1,8 +1,9 @@
-//! The simulated engine: rows in memory behind calls that take time, stall, fail, and stop when their server crashes.
+//! The simulated engine: rows in memory, with simulated calls that take time, stall, fail, and stop when their
+//! server crashes.
 //!
-//! Alone with one server it behaves like the store: a crash takes everything that was not applied, and after a failed sync
-//! nothing more is acknowledged until the server starts again. Shared by several servers it behaves like a database: a
-//! commit that was sent may be applied long after its sender has crashed or given up.
+//! With a single server it behaves like the store: a crash takes everything that was not applied, and after a
+//! failed sync nothing more is acknowledged until the server starts again. Shared by several servers it behaves
+//! like a database: a commit that was sent may be applied long after its sender has crashed or given up.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +24,7 @@ pub struct Faults {
     pub slow: u64,
     /// A call takes seconds.
     pub stall: u64,
-    /// A call fails before anything was applied.
+    /// A call fails before it has any effect.
     pub unavailable: u64,
     /// The outcome of a commit, or of a change of content, is lost.
     pub lost: u64,
@@ -38,7 +39,7 @@ impl Faults {
 pub struct Core {
     memory: Memory,
     content: Mutex<MemoryContent>,
-    /// Several servers use it at the same time.
+    /// Do several servers use it at the same time?
     pub is_shared: bool,
     changes: AtomicU64,
     epoch: AtomicU64,
@@ -64,7 +65,7 @@ impl Core {
         }
     }
 
-    /// The engine as seen by a server that starts now.
+    /// The engine, as seen by a server that starts now.
     pub fn open(self: &Arc<Self>) -> Handle {
         if !self.is_shared {
             self.is_poisoned.store(false, Ordering::SeqCst);
@@ -79,7 +80,7 @@ impl Core {
         *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = Faults::NONE;
     }
 
-    /// How many calls have failed so far.
+    /// Number of calls that have failed so far.
     pub fn failed_calls(&self) -> u64 {
         self.failed.load(Ordering::SeqCst)
     }
@@ -89,18 +90,18 @@ impl Core {
         self.is_poisoned.load(Ordering::SeqCst)
     }
 
-    /// The database has failed over to another machine: data cached by servers may be outdated.
+    /// Makes the database fail over to another machine: data cached by servers may be outdated.
     pub fn fail_over(&self) {
         self.epoch.fetch_add(1, Ordering::SeqCst);
         self.changes.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Rows as they are, without delays.
+    /// The rows, without simulated delays.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// Content as it is, without delays.
+    /// The content, without simulated delays.
     pub fn stored_content(&self) -> MemoryContent {
         self.content.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -121,7 +122,7 @@ impl Core {
         pass(time).await;
     }
 
-    /// Fails now and then, before a call has done anything.
+    /// Fails sometimes, before a call has any effect.
     pub fn check(&self) -> Result<()> {
         if self.rng.chance(self.faults().unavailable) {
             self.failed.fetch_add(1, Ordering::SeqCst);
@@ -130,8 +131,8 @@ impl Core {
         Ok(())
     }
 
-    /// Fails now and then, after a call has changed content. Unlike a commit, a change of content without a known outcome does
-    /// not stop the store: only its own upload or release fails.
+    /// Fails sometimes, after a call has changed content. Unlike a commit, a change of content with an unknown
+    /// outcome does not stop the store: only its own upload or release fails.
     pub fn check_outcome(&self) -> Result<()> {
         if self.rng.chance(self.faults().lost) {
             self.failed.fetch_add(1, Ordering::SeqCst);

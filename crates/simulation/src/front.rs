@@ -17,7 +17,8 @@ use crate::rng::SharedRng;
 use crate::time::pass;
 use crate::world::World;
 
-/// The longest pause between two rounds of each kind of background work, in milliseconds. Every pause is drawn from the seed.
+/// The longest pause between two rounds of each kind of background work, in milliseconds. Every pause is
+/// derived from the seed.
 const PAUSE_MAX: u64 = 20_000;
 /// Time after which a query returns the rows found so far.
 const QUERY_TIME_MAX: Duration = Duration::from_secs(5);
@@ -47,7 +48,7 @@ impl Front {
         };
         let rng = world.rng.clone();
         let service = lazuli_service::Services::new(engine, options);
-        // Nothing listens at the address.
+        // No server listens at the address.
         let mut config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
         config.blob.versioning = EnabledFor::Accounts(vec![KEPT.into()]);
         let state = State::with_entropy(service, Directory::new(Vec::new()), config, move || rng.bytes());
@@ -65,7 +66,7 @@ impl Front {
         &self.endpoints[service.index()]
     }
 
-    /// Ends the server without warning. Whatever it was doing stops at its next call of the engine.
+    /// Crashes the server: its work stops at its next call of the engine.
     pub fn crash(&self) {
         self.line.cut();
     }

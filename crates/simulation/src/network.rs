@@ -1,5 +1,5 @@
-//! Requests over a network that delays and reorders them, that breaks off uploads, and that loses clients before they have
-//! their response.
+//! Requests over a network that delays and reorders them, interrupts uploads, and disconnects clients before
+//! they have their response.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -21,25 +21,25 @@ use crate::rng::SharedRng;
 use crate::time::pass;
 use crate::world::World;
 
-/// The address of every server, as clients write it.
+/// The address of every server, as used by clients.
 pub const AUTHORITY: &str = "127.0.0.1:10000";
-/// A client waits this long for a response, unless it gives up early. Longer than any request takes.
+/// Timeout of a client, unless it gives up early: longer than any request takes.
 const TIMEOUT: Duration = Duration::from_secs(100);
-/// The same for a client that gives up early, in milliseconds.
+/// Timeout of a client that gives up early, in milliseconds.
 const EARLY_MAX: u64 = 100;
-/// How many of 1000 clients give up early.
+/// Number of clients in 1000 that give up early.
 const EARLY_PER_MILLE: u64 = 15;
-/// How many of 1000 clients break off their upload.
+/// Number of clients in 1000 that interrupt their upload.
 const BROKEN_PER_MILLE: u64 = 15;
 /// Longest piece in which a body arrives.
 const PIECE_BYTES_MAX: u64 = 200;
 
-/// A client's knowledge about its request at the end.
+/// The outcome of a request, as known to its client.
 #[derive(Clone, Debug)]
 pub enum RequestOutcome {
     /// It has a response.
     Got(Got),
-    /// It has none: the request may be applied now, later or never.
+    /// The outcome is unknown: the request may be applied now, later or never.
     Unknown,
     /// The server was down, or did not get the whole body: the request is not applied.
     NotSent,
@@ -82,7 +82,7 @@ impl RequestOutcome {
         }
     }
 
-    /// The body as text; empty if there is none.
+    /// The body as a string; empty if there is none.
     pub fn text(&self) -> String {
         match self {
             RequestOutcome::Got(got) => String::from_utf8_lossy(&got.body).into_owned(),
@@ -129,7 +129,7 @@ impl World {
         let Some(front) = self.fronts()[number].clone() else { return RequestOutcome::NotSent };
         let rng = self.rng.clone();
         let breaks_at = self.break_of(request.body.len());
-        // Signatures in URLs are long, and say nothing.
+        // Signatures in URLs are long and of no interest in a trace.
         let target = request.target.split("&sig=").next().unwrap_or_default();
         let name = format!("{} {target} to {number}", request.method);
         let exchange = tokio::spawn(async move { exchange(&front, service, &request, breaks_at, rng).await });
@@ -146,7 +146,7 @@ impl World {
         got
     }
 
-    /// How many bytes of a body arrive, if its client breaks it off.
+    /// Number of bytes of a body that arrive, if its client interrupts the upload.
     fn break_of(&self, bytes: usize) -> Option<usize> {
         let breaks = bytes > 0 && !self.is_calm() && self.rng.chance(BROKEN_PER_MILLE);
         breaks.then(|| self.rng.below(bytes as u64) as usize)
@@ -246,13 +246,13 @@ struct Arriving {
     rest: Bytes,
     /// Bytes at its end that never arrive.
     missing: usize,
-    /// The server knows that they do not.
+    /// Does the server know that they do not arrive?
     is_cut: bool,
     rng: SharedRng,
 }
 
 impl Arriving {
-    /// The error for a connection that has ended within a body.
+    /// The error for a connection that ended within a body.
     fn cut(&mut self) -> Failure {
         self.is_cut = true;
         Failure::from(ErrorCode::InvalidInput).found_in(Origin::FrontEnd)

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct SharedRng(Arc<Mutex<u64>>);
 
 impl SharedRng {
-    /// The choices of a seed.
+    /// A source of choices with this seed.
     pub fn new(seed: u64) -> Self {
         Self(Arc::new(Mutex::new(seed)))
     }
@@ -32,7 +32,7 @@ impl SharedRng {
         self.below(1000) < per_mille
     }
 
-    /// One of several, if there are any.
+    /// One of several items, if there are any.
     pub fn pick<'a, T>(&self, from: &'a [T]) -> Option<&'a T> {
         if from.is_empty() { None } else { from.get(self.below(from.len() as u64) as usize) }
     }

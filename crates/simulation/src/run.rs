@@ -15,20 +15,20 @@ use crate::time::{Time, pass};
 use crate::trace::Trace;
 use crate::world::World;
 
-/// Accounts that are created and removed again and again.
+/// Number of accounts that are repeatedly created and removed.
 const CHURNING: [&str; 2] = ["churna", "churnb"];
-/// Clients of rows, of blobs, and of each churning account.
+/// Number of clients of rows, of blobs, and of each of these accounts.
 const CLIENTS: usize = 3;
 /// Clients of scans, of leases, of snapshots and copies, of append and page blobs, and of versions.
 const CLIENTS_FEW: usize = 2;
-/// After the last fault, background work has this time to finish, in milliseconds.
+/// Time for background work to finish after the last fault, in milliseconds.
 const CALM_TIME: u64 = 300_000;
 /// Bytes of rows that are checked at a time.
 const PAGE_BYTES: usize = 1024 * 1024;
 /// Attempts to read something after the time of faults.
 const READS_MAX: usize = 5;
 
-/// How long a simulation is.
+/// The length of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Steps of each client.
@@ -46,9 +46,9 @@ impl Default for Settings {
 pub struct SimulationReport {
     /// The seed.
     pub seed: u64,
-    /// Servers that shared the engine.
+    /// Number of servers that shared the engine.
     pub servers: usize,
-    /// Events, and their hash: two runs with the same hash are the same run.
+    /// Number of events, and their hash: two runs with the same hash are identical.
     pub events: u64,
     /// See `events`.
     pub hash: u64,
@@ -60,7 +60,7 @@ pub struct SimulationReport {
     pub lines: Vec<String>,
 }
 
-/// Runs a simulation. Call it on a runtime of one thread whose clock is paused.
+/// Runs a simulation. Requires a single-threaded runtime whose clock is paused.
 pub async fn run(seed: u64, settings: Settings) -> SimulationReport {
     let rng = SharedRng::new(seed);
     let time = Time::start();
@@ -93,7 +93,7 @@ pub async fn run(seed: u64, settings: Settings) -> SimulationReport {
     SimulationReport { seed, servers, events, hash, milliseconds, failure, lines }
 }
 
-/// All clients and administrators, until each is done.
+/// Runs all clients and administrators until they are done.
 async fn play(world: &Arc<World>, steps: u32) {
     let crashes = tokio::spawn(actors::crash_and_restart(Arc::clone(world)));
     let mut actors = Vec::new();
@@ -111,7 +111,7 @@ async fn play(world: &Arc<World>, steps: u32) {
         actors.push(spawn(actors::use_blobs(Arc::clone(world), client, CLIENTS, steps)));
         actors.push(spawn(actors::use_queue(Arc::clone(world), steps)));
     }
-    // These are rarer: a run stays short, and every kind meets every other in some of them.
+    // These are rarer, to keep runs short; every combination of kinds occurs in some runs.
     actors.push(spawn(actors::change_policy(Arc::clone(world), steps / 2)));
     actors.push(spawn(actors::use_policy(Arc::clone(world), steps / 2)));
     for client in 0..CLIENTS_FEW {

@@ -1,4 +1,4 @@
-//! The simulated time: tokio's clock, which a simulation stops.
+//! The simulated time: tokio's clock, which a simulation pauses.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Time {
         self.skewed_clock(0)
     }
 
-    /// A clock that is ahead by this many milliseconds.
+    /// A clock that is this many milliseconds ahead.
     pub fn skewed_clock(self, ahead: u64) -> Clock {
         Clock::new(move || self.ticks() + ahead * TICKS_PER_MILLISECOND)
     }

@@ -1,4 +1,4 @@
-//! The list of events: a hash of all of them, by which two runs are compared, and the last ones as strings.
+//! The list of events: a hash of all events, to compare two runs, and the last events as strings.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,7 +52,7 @@ impl Trace {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).failure.clone()
     }
 
-    /// How many events there were, and their hash.
+    /// The number of events, and their hash.
     pub fn summary(&self) -> (u64, u64) {
         let events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (events.count, events.hash)

@@ -26,12 +26,13 @@ pub struct World {
     ledger: Mutex<Ledger>,
     fronts: Mutex<Vec<Option<Arc<Front>>>>,
     is_calm: AtomicBool,
-    /// How far the clocks of two servers may differ, in milliseconds.
+    /// Maximum difference between the clocks of two servers, in milliseconds.
     pub skew_max: u64,
 }
 
 impl World {
-    /// A world in which no server runs yet. The clocks of servers that share an engine differ in half of all worlds.
+    /// A world without running servers. The clocks of servers that share an engine differ in half of all
+    /// worlds.
     pub fn new(rng: SharedRng, trace: Trace, time: Time, core: Arc<Core>, fronts: usize) -> Self {
         let skew_max = if fronts > 1 && rng.chance(500) { rng.below(SKEW_MAX) } else { 0 };
         Self {
@@ -46,13 +47,13 @@ impl World {
         }
     }
 
-    /// How far the clock of a server that starts now is ahead, in milliseconds.
+    /// Number of milliseconds by which the clock of a server that starts now is ahead.
     pub fn draw_skew(&self) -> u64 {
         if self.skew_max == 0 { 0 } else { self.rng.below(self.skew_max) }
     }
 
-    /// How long something that was granted for this many seconds lasts at least, in milliseconds: the server that grants it
-    /// and the one that ends it may have different clocks.
+    /// Minimum duration of something that was granted for this many seconds, in milliseconds: the server that
+    /// grants it and the one that ends it may have different clocks.
     pub fn certain_time(&self, seconds: u64) -> u64 {
         (seconds * 1000).saturating_sub(self.skew_max)
     }
@@ -74,13 +75,13 @@ impl World {
         self.fronts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One of the servers, whether it is up or not.
+    /// One of the servers, running or not.
     pub fn any_front(&self) -> usize {
         let count = self.fronts().len() as u64;
         self.rng.below(count) as usize
     }
 
-    /// From now on servers stay up, and the network loses nothing.
+    /// Ends the time of faults: servers stay up, and the network loses nothing.
     pub fn calm_down(&self) {
         self.is_calm.store(true, Ordering::SeqCst);
         self.core.heal();

@@ -8,8 +8,8 @@
 //! - [`soak`]: hours of mixed work with restarts; nothing may grow that should not.
 //! - [`linear`]: records histories of concurrent clients and looks for an order that explains them.
 //!
-//! All of them talk HTTP to a [`subject::Subject`], which can be stopped, killed and started again. A failure prints the
-//! seed that repeats it.
+//! All of them send HTTP requests to a [`subject::Subject`], which can be stopped, killed and started again. A
+//! failure prints the seed that reproduces it.
 
 #![allow(clippy::disallowed_methods, reason = "a trial measures time, and lets some pass before a kill")]
 

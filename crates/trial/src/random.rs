@@ -1,16 +1,16 @@
 //! Reproducible random numbers: every trial starts from a seed, which is printed when it fails.
 
-/// A generator of numbers (SplitMix64): small, and good enough to choose what to do next.
+/// A generator of numbers (SplitMix64): small, and good enough for choosing operations.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The generator of this seed.
+    /// The generator with this seed.
     pub fn from_seed(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A generator of its own for one of several workers.
+    /// A separate generator for one of several workers.
     pub fn fork(&mut self) -> Self {
         Self(self.next())
     }

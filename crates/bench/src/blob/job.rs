@@ -12,15 +12,15 @@ use crate::process::{Process, Server};
 use crate::session::Session;
 use crate::{Options, file};
 
-/// The container that is used.
+/// The name of the container.
 pub(super) const CONTAINER: &str = "bench";
 /// The name of the blob that is read in ranges, or written in pages.
 pub(super) const RANGE_BLOB: &str = "large";
-/// Large blobs that are read.
+/// Number of large blobs to read.
 pub(super) const LARGE_BLOBS: u64 = 4;
-/// Connections that transfer large blobs.
+/// Number of connections that transfer large blobs.
 const LARGE_CONNECTIONS: usize = 8;
-/// Tells the blobs of one run from those of another.
+/// Keeps the blobs of different runs apart.
 static NEXT_NAME: AtomicU64 = AtomicU64::new(1_000_000_000);
 
 /// A workload with its size.
@@ -28,13 +28,13 @@ static NEXT_NAME: AtomicU64 = AtomicU64::new(1_000_000_000);
 pub struct Job {
     pub(super) work: Work,
     pub(super) variant: u64,
-    /// Small blobs that are there to be read or listed.
+    /// Number of small blobs to read or list.
     pub(super) blobs: u64,
     /// Size of the blob that is read in ranges, or written in pages.
     pub(super) range_blob_bytes: u64,
-    /// Where the last page of a listing starts.
+    /// The start of the last page of a listing.
     pub(super) marker: Arc<std::sync::OnceLock<String>>,
-    /// The number of the blob that is appended to. A full one is replaced by the next.
+    /// The number of the blob to which all connections append. When it is full, the next one is used.
     pub(super) log: Arc<AtomicU64>,
 }
 
@@ -149,8 +149,8 @@ impl Job {
         Ok(Step::Done(1))
     }
 
-    /// Appends to the blob that all connections share. Azure allows 50,000 appends to a blob, so the first connection that is
-    /// rejected creates the next blob for all of them.
+    /// Appends to a blob that all connections share. Azure allows 50,000 appends to a blob; the first
+    /// connection that exceeds the limit creates the next blob for all of them.
     async fn append(&self, session: &mut Session) -> Result<Step, String> {
         loop {
             let number = self.log.load(Ordering::Relaxed);
@@ -175,12 +175,12 @@ impl Job {
     }
 }
 
-/// The name of a blob by its number.
+/// The name of the blob with this number.
 pub(super) fn name(number: u64) -> String {
     format!("b{number:012}")
 }
 
-/// The tag of a blob by its number: [`TAGGED`] blobs have the same.
+/// The tag of the blob with this number: [`TAGGED`] blobs have the same tag.
 pub(super) fn tag(number: u64) -> String {
     format!("g{:012}", number / TAGGED)
 }

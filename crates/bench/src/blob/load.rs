@@ -9,7 +9,7 @@ use crate::load::in_parallel;
 use crate::process::Process;
 use crate::session::Session;
 
-/// Bytes of the blobs that are only listed.
+/// Size of blobs that are only listed.
 const TINY_BYTES: usize = 16;
 
 /// Creates the container and its blobs.
@@ -75,7 +75,7 @@ async fn put_range_blob(mut session: Session, bytes: u64) -> Result<(), String> 
     session.send(commit, &[201]).await.map(drop)
 }
 
-/// Walks the listing to the marker of its last page.
+/// Reads the listing up to the marker of its last page.
 async fn find_last_page(job: &Job, session: &mut Session) -> Result<(), String> {
     let mut last = String::new();
     loop {

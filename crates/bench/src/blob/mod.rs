@@ -9,27 +9,27 @@ pub use job::Job;
 use crate::Options;
 use crate::contestant::{ContestantPlan, Goal};
 
-/// Bytes of a small blob.
+/// Size of a small blob in bytes.
 const SMALL_BYTES: usize = 4 * 1024;
-/// Bytes of a large blob.
+/// Size of a large blob in bytes.
 const LARGE_BYTES: usize = 4 * MIB;
 /// Bytes of a range.
 const RANGE_BYTES: usize = 64 * 1024;
 /// Bytes of a block, and blocks of a blob that is uploaded in blocks.
 const BLOCK_BYTES: usize = 8 * MIB;
 const BLOCKS: usize = 4;
-/// Blobs of a small container.
+/// Number of blobs in a small container.
 const SHALLOW: u64 = 1_000;
-/// Names that a page of a listing returns at most.
+/// Maximum names in a page of a listing.
 const PAGE_NAMES: u64 = 5_000;
-/// Blobs that carry the same tag.
+/// Number of blobs with the same tag.
 const TAGGED: u64 = 10;
-/// Prefixes that a listing with a delimiter returns.
+/// Number of prefixes in a listing with a delimiter.
 const PREFIXES: u64 = 1_000;
 const MIB: usize = 1024 * 1024;
-/// At most 1.5 times the cost in a container of a thousand.
+/// At most 1.5 times the cost in a container with a thousand blobs.
 const DEEP_GOAL: Goal = Goal::Cpu(1.0 / 1.5);
-/// The same cost, within what rounds differ by.
+/// The same cost, within the noise between rounds.
 const SAME_GOAL: Goal = Goal::Cpu(1.0 / 1.3);
 
 /// A workload.
@@ -49,15 +49,15 @@ pub enum Work {
     Blocks,
     /// Lists the first 5,000 blobs, compared with the last 5,000.
     List,
-    /// Lists a thousand prefixes that hide many blobs, compared with prefixes that hide ten each.
+    /// Lists a thousand prefixes that hide many blobs, compared with prefixes that hide ten blobs each.
     Delimiter,
-    /// Put, get and delete in a container with many blobs, compared with a container of a thousand.
+    /// Put, get and delete in a container with many blobs, compared with a container with a thousand blobs.
     Deep,
     /// Appends 4 KiB, all connections to one blob.
     Append,
-    /// Writes 4 KiB at random places of one page blob.
+    /// Writes 4 KiB at random positions of one page blob.
     Page,
-    /// Finds ten blobs by their tag among many, compared with a thousand.
+    /// Finds ten blobs by their tag among many, compared with finding them among a thousand.
     Tags,
 }
 
@@ -132,7 +132,8 @@ impl Work {
         }
     }
 
-    /// The contestants to measure. The variant is the number of blobs, or selects one end of a container.
+    /// The contestants to measure. The variant is the number of blobs, or selects the start or the end of a
+    /// container.
     pub(crate) fn plans(self, options: &Options) -> Vec<ContestantPlan> {
         let azurite = |goal: f64| ContestantPlan::azurite(0, Some(Goal::Rate(goal)));
         let file_bytes = options.blob_mib * MIB as u64;

@@ -52,7 +52,7 @@ pub fn put_block_list(account: &BenchAccount, container: &str, name: &str, ids: 
         .body(body)
 }
 
-/// Lists a page of blobs. `rest` are further query parameters.
+/// Lists a page of blobs. `rest` contains further query parameters.
 pub fn list(account: &BenchAccount, container: &str, rest: &str) -> Request {
     account.request("GET", &format!("/{container}?restype=container&comp=list&maxresults=5000{rest}"))
 }

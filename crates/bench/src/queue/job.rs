@@ -13,13 +13,13 @@ use crate::load::in_parallel;
 use crate::process::{Process, Server};
 use crate::session::Session;
 
-/// Messages that a consumer asks for.
+/// Number of messages that a consumer requests.
 const BATCH: u64 = 32;
-/// How long messages stay hidden: longer than any run.
+/// The time for which messages stay hidden: longer than any run.
 const HIDDEN_SECONDS: u64 = 24 * 60 * 60;
-/// How long messages live that are to be expired when the measurement starts.
+/// Lifetime of messages that should have expired when the measurement starts.
 const BRIEF_SECONDS: i64 = 1;
-/// How often to look whether they have expired.
+/// Interval for checking whether they have expired.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// A message that never expires.
 const FOR_EVER: i64 = -1;
@@ -30,7 +30,7 @@ pub struct Job {
     work: Work,
     /// Messages, or queues.
     variant: u64,
-    /// Receipts of messages that are to be deleted.
+    /// Receipts of messages to delete.
     receipts: Arc<Mutex<Vec<ReceivedMessage>>>,
 }
 
@@ -197,7 +197,7 @@ async fn cycle(session: &mut Session, queue: &str) -> Result<Step, String> {
     Ok(Step::Done(1))
 }
 
-/// The limit: a read where the workload only reads, else one durable append of a message.
+/// The limit: a read if the workload only reads, else one durable append of a message.
 async fn bare(work: Work, session: &mut Session) -> Result<Step, String> {
     let request = match work {
         Work::Peek => request::peek(&session.account, &queue(0)),

@@ -10,9 +10,9 @@ use crate::contestant::{ContestantPlan, Goal};
 
 /// Response bytes of one message of a kilobyte.
 const MESSAGE_BYTES: usize = 1400;
-/// Queues of the workload that spreads its messages.
+/// Number of queues in the workload that spreads its messages.
 const QUEUES: u64 = 64;
-/// Messages of a shallow queue.
+/// Number of messages in a shallow queue.
 const SHALLOW: u64 = 1_000;
 /// The cost on a deep queue is at most 1.3 times that on a shallow one.
 const DEEP_GOAL: Goal = Goal::Cpu(1.0 / 1.3);
@@ -28,15 +28,15 @@ pub enum Work {
     Put,
     /// Gets 32 messages at a time.
     Get,
-    /// Deletes messages that were received before.
+    /// Deletes messages that were received earlier.
     Delete,
-    /// Gets 32 messages at a time and deletes each: every request counts.
+    /// Gets 32 messages at a time and deletes each: every request counts as an operation.
     Drain,
     /// Peeks at one message.
     Peek,
     /// Producers and consumers on one queue, compared with the same number on 64 queues.
     Pairs,
-    /// Put, get and delete on a queue with many visible messages, compared with a queue of a thousand.
+    /// Put, get and delete on a queue with many visible messages, compared with a queue with a thousand.
     Deep,
     /// The same with many invisible messages.
     Hidden,

@@ -20,7 +20,7 @@ pub fn create(account: &BenchAccount, queue: &str) -> Request {
     account.request("PUT", &format!("/{queue}"))
 }
 
-/// Puts a message of a kilobyte that lives for a number of seconds; -1 means forever.
+/// Puts a message of one kilobyte with a time to live in seconds; -1 means forever.
 pub fn put(account: &BenchAccount, queue: &str, seconds_to_live: i64) -> Request {
     let text = "x".repeat(MESSAGE_CHARS);
     account
@@ -40,7 +40,7 @@ pub fn peek(account: &BenchAccount, queue: &str) -> Request {
     account.request("GET", &format!("/{queue}/messages?peekonly=true"))
 }
 
-/// Deletes a message that was received.
+/// Deletes a received message.
 pub fn delete(account: &BenchAccount, queue: &str, receipt: &ReceivedMessage) -> Request {
     let ReceivedMessage { id, pop_receipt } = receipt;
     account.request("DELETE", &format!("/{queue}/messages/{id}?popreceipt={pop_receipt}"))

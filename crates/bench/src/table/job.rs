@@ -11,17 +11,17 @@ use crate::process::{Process, Server};
 use crate::session::Session;
 use crate::{Options, file};
 
-/// The table that is used.
+/// The name of the table.
 const TABLE: &str = "Bench";
-/// Partitions of the workloads that spread.
+/// Number of partitions of the workloads that spread.
 const PARTITIONS: u64 = 1000;
 /// Inserts in one transaction.
 const TRANSACTION_ROWS: u64 = 100;
-/// Entities of an hour, where keys only grow.
+/// Number of entities per hour, where keys only increase.
 const HOUR_ROWS: u64 = 10_000;
 /// Statuses of success.
 const SUCCESS: &[u16] = &[200, 201, 202, 204];
-/// Tells the rows of one run from those of another.
+/// Keeps the rows of different runs apart.
 static NEXT_ROW: AtomicU64 = AtomicU64::new(1_000_000_000);
 
 /// A workload with its size.
@@ -67,7 +67,7 @@ impl Job {
         Ok(())
     }
 
-    /// A single connection walks the table. Syncs without a server come one after the other.
+    /// A single connection reads the whole table. Syncs without a server are sequential.
     pub(crate) fn connections(&self, options: &Options, server: Server) -> usize {
         let is_sequential = self.work == Work::FullScan || matches!(server, Server::Files { .. });
         if is_sequential { 1 } else { options.connections }
@@ -138,7 +138,7 @@ impl Job {
         Ok(Step::Done(self.entities))
     }
 
-    /// Reads the entity and replaces it unless it has changed: only replacements count.
+    /// Reads the entity and replaces it unless it has changed; only replacements count as operations.
     async fn hot_update(&self, session: &mut Session) -> Result<Step, String> {
         let read = request::get(&session.account, TABLE, "p0", &key(0));
         let response = session.send(read, &[200]).await?;
@@ -148,7 +148,7 @@ impl Job {
         Ok(Step::Done(u64::from(status == 204)))
     }
 
-    /// Keys that are not spread: those of one partition, or those that only grow.
+    /// Keys that are not spread: those of one partition, or those that only increase.
     fn crowded(&self, number: u64) -> (String, String) {
         match self.work {
             Work::InsertAppend => (key(number / HOUR_ROWS), key(number)),

@@ -5,7 +5,7 @@ use lazuli_protocol::http::percent;
 
 use crate::session::BenchAccount;
 
-/// Properties of an entity, and characters in each: about a kilobyte.
+/// Number of properties of an entity, and of characters in each: about a kilobyte in total.
 const PROPERTIES: usize = 10;
 const PROPERTY_CHARS: usize = 90;
 

@@ -14,7 +14,7 @@ use crate::world::World;
 /// Bytes of a key.
 const KEY_BYTES: usize = 64;
 
-/// Administers an account: `steps` changes, and removals only if it may be removed.
+/// Administers an account in `steps` changes; removals only if it may be removed.
 pub async fn administer(world: Arc<World>, account: &'static str, steps: u32, may_remove: bool) {
     for _ in 0..steps {
         let before = world.ledger().accounts.keys(account);
@@ -35,7 +35,7 @@ pub async fn administer(world: Arc<World>, account: &'static str, steps: u32, ma
     }
 }
 
-/// The keys of the account afterwards; an error if the outcome is not known.
+/// The keys of the account afterwards; an error if the outcome is unknown.
 type Changed = Result<Option<[String; 2]>, ()>;
 
 async fn add(world: &World, account: &str) -> Changed {

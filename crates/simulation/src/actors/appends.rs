@@ -1,4 +1,4 @@
-//! Clients that append to one blob, also only at a certain position, and read all of it.
+//! Clients that append to one blob, sometimes only at a certain position, and read all of it.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::time::pass;
 use crate::world::World;
 
 const VERSION: &str = "2021-08-06";
-/// What the traces and failures call the blob.
+/// The name of the blob in traces and failures.
 const NAME: &str = "the append blob";
 
-/// Appends and reads, `steps` times in all.
+/// Appends and reads, `steps` times in total.
 pub async fn use_appends(world: Arc<World>, steps: u32) {
     world.set_up(Service::Blob, container).await;
     let create = || {
@@ -36,7 +36,7 @@ fn target(query: &str) -> String {
     format!("/{STEADY}/things/log{query}")
 }
 
-/// Appends a piece. `length` is the length that the client knows.
+/// Appends a piece. `length` is the length last seen by the client.
 async fn append(world: &World, length: &mut u64) {
     let number = world.ledger().appends.begin();
     let position = world.rng.chance(400).then_some(*length);
@@ -67,7 +67,7 @@ async fn append(world: &World, length: &mut u64) {
     }
 }
 
-/// Reads the blob and checks all of it. Returns its length.
+/// Reads and checks the whole blob. Returns its length.
 pub async fn read_appends(world: &World) -> Option<u64> {
     let floor = world.ledger().appends.floor();
     let access = world.steady().await;
@@ -103,7 +103,7 @@ pub async fn read_appends(world: &World) -> Option<u64> {
     length
 }
 
-/// The pieces in a content with their offsets; `None` if it has a byte that nobody appended there.
+/// The pieces in a content with their offsets; `None` if it contains a byte that was not appended there.
 fn pieces_of(content: &[u8]) -> Option<Vec<(u64, u64)>> {
     let (mut found, mut at) = (Vec::new(), 0);
     while at < content.len() {

@@ -1,4 +1,4 @@
-//! Clients of blobs: each writes one blob, in one request or as blocks, and reads the blobs of all.
+//! Clients of blobs: each writes one blob, in one request or as blocks, and reads the blobs of all clients.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::time::pass;
 use crate::world::World;
 
 const VERSION: &str = "2021-08-06";
-/// A blob is its number, repeated: so a mixture of two writes is visible.
+/// The content is the number of the write, repeated, so that a mixture of two writes is visible.
 pub(super) const WORD_BYTES: usize = 8;
 
-/// Writes one blob and reads all of them, `steps` times in all.
+/// Writes one blob and reads all of them, `steps` times in total.
 pub async fn use_blobs(world: Arc<World>, client: usize, clients: usize, steps: u32) {
     world.set_up(Service::Blob, container).await;
     for _ in 0..steps {
@@ -39,7 +39,7 @@ pub(super) fn name_of(client: usize) -> String {
     format!("blob b{client}")
 }
 
-/// How often the number of a write is repeated.
+/// Number of repetitions of the number of a write.
 fn words_of(number: u64) -> usize {
     1 + (number.wrapping_mul(0x9E37_79B9) % 200) as usize
 }
@@ -132,7 +132,7 @@ pub async fn read_blob(world: &World, client: usize) -> Option<()> {
     Some(())
 }
 
-/// The number of the write that left this content, if it is complete.
+/// The number of the write with this content, if it is complete.
 pub(super) fn number_of(body: &[u8]) -> Option<u64> {
     let first = std::str::from_utf8(body.get(..WORD_BYTES)?).ok()?;
     let number: u64 = first.parse().ok()?;

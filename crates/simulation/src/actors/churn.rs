@@ -1,4 +1,4 @@
-//! A client of accounts that come and go: creates containers, lists them, deletes some.
+//! A client of accounts that are created and removed: it creates containers, lists them, and deletes some.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::ledger::AccountAccess;
 use crate::network::Fate;
 use crate::world::World;
 
-/// Creates, lists and deletes tables in an account, `steps` times in all.
+/// Creates, lists and deletes tables in an account, `steps` times in total.
 pub async fn create_and_delete(world: Arc<World>, client: usize, account: &'static str, steps: u32) {
     for step in 0..steps {
         world.rest().await;
@@ -58,7 +58,7 @@ async fn list(world: &World, access: &AccountAccess) {
         world.trace.fail(format!("account {} shows {stray} of an earlier account", access.account));
     }
     let after = world.ledger().accounts.existing(access);
-    // A table whose deletion began in the meantime may be missing.
+    // A table whose deletion started in the meantime may be missing.
     let missing = before.iter().find(|name| after.contains(name) && !shown.contains(&name.as_str()));
     if let Some(name) = missing {
         world.trace.fail(format!("account {} does not show its table {name}", access.account));

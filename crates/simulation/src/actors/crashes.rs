@@ -6,11 +6,11 @@ use crate::front::Front;
 use crate::time::pass;
 use crate::world::World;
 
-/// The longest time between two crashes, in milliseconds.
+/// Maximum time between two crashes, in milliseconds.
 const CALM_MAX: u64 = 60_000;
-/// The longest time that a server stays down.
+/// Maximum time that a server stays down.
 const DOWN_MAX: u64 = 5_000;
-/// How often to check whether the store must be reopened.
+/// Interval for checking whether the store must be reopened.
 const LOOK_EVERY: u64 = 500;
 
 /// Crashes servers until the time of faults is over.
@@ -31,7 +31,7 @@ pub async fn crash_and_restart(world: Arc<World>) {
     }
 }
 
-/// Ends a server without warning and starts it again.
+/// Crashes a server and starts it again.
 pub async fn restart(world: &World, number: usize, down_max: u64) {
     let front = world.fronts()[number].take();
     if let Some(front) = front {
@@ -42,7 +42,7 @@ pub async fn restart(world: &World, number: usize, down_max: u64) {
     start(world, number).await;
 }
 
-/// Starts a server, with as many attempts as it takes.
+/// Starts a server, with as many attempts as necessary.
 pub async fn start(world: &World, number: usize) {
     loop {
         match Front::start(world).await {

@@ -1,4 +1,4 @@
-//! Clients that make snapshots and copies of the blobs that others write, and read them.
+//! Clients that create and read snapshots and copies of the blobs of other clients.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::world::World;
 
 const VERSION: &str = "2021-08-06";
 
-/// Makes and reads snapshots and copies, `steps` times in all.
+/// Creates and reads snapshots and copies, `steps` times in total.
 pub async fn use_derived(world: Arc<World>, client: usize, clients: usize, steps: u32) {
     world.set_up(Service::Blob, container).await;
     for _ in 0..steps {
@@ -57,7 +57,7 @@ async fn read_snapshot(world: &World, of: usize) {
             world.expect(checked);
         }
         Some(Err(body)) => world.trace.fail(format!("snapshot {snapshot} of {name} is torn: {body}")),
-        // A deletion takes the snapshots with it.
+        // Deleting a blob deletes its snapshots.
         None if outcome.status() == 404 && !world.ledger().registers.may_be_deleted_since(&name, *floor) => {
             world.trace.fail(format!("snapshot {snapshot} of {name} is lost"));
         }
@@ -104,7 +104,8 @@ async fn read_copy(world: &World, client: usize) {
     world.expect(checked);
 }
 
-/// The number of the write that a response shows, or its body if that is not the content of a write. `None` if it shows no blob.
+/// The number of the write in a response, or its body if that is not the content of a write. `None` if the
+/// response contains no blob.
 fn shown(outcome: &RequestOutcome) -> Option<Result<u64, String>> {
     match outcome {
         RequestOutcome::Got(Got { status: 200, body, is_broken: false, .. }) => {

@@ -1,5 +1,5 @@
-//! Clients of blobs in an account with versions and soft delete: each writes and deletes one blob, deletes and restores its
-//! versions, and reads and lists the versions of all.
+//! Clients of blobs in an account with versions and soft delete: each writes and deletes one blob, deletes and
+//! restores its versions, and reads and lists the versions of all blobs.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::world::World;
 /// The account with versions.
 pub const KEPT: &str = "kept";
 const VERSION: &str = "2021-08-06";
-/// Deleted versions can be restored for longer than a simulation lasts.
+/// Deleted versions can be restored for longer than a simulation takes.
 const RETENTION: &str = "<StorageServiceProperties><DeleteRetentionPolicy><Enabled>true</Enabled><Days>7</Days>\
     </DeleteRetentionPolicy></StorageServiceProperties>";
-/// Attempts to find out what became of a write.
+/// Attempts to determine the outcome of a write.
 const LISTS_MAX: usize = 5;
 
-/// Writes, deletes, restores and reads, `steps` times in all.
+/// Writes, deletes, restores and reads, `steps` times in total.
 pub async fn use_kept(world: Arc<World>, client: usize, clients: usize, steps: u32) {
     let container = || request("PUT", format!("/{KEPT}/things?restype=container"), VERSION);
     world.set_up_in(KEPT, Service::Blob, container).await;
@@ -125,7 +125,7 @@ async fn delete_version(world: &World, client: usize) {
     }
 }
 
-/// Restores all versions. A blob that was deleted stays without a current version.
+/// Restores all versions. A deleted blob still has no current version.
 async fn restore(world: &World, client: usize) {
     let name = name_of(client);
     let versions = world.ledger().kept.versions(&name);
@@ -246,7 +246,7 @@ fn listed(text: &str) -> Option<Vec<ListedVersion>> {
     text.split("<Blob>").skip(1).map(entry).collect()
 }
 
-/// After the time of faults: every version is listed, and every one that was not deleted is readable.
+/// After the time of faults: every version is listed, and every version that was not deleted is readable.
 pub async fn check_kept(world: &World, client: usize) -> bool {
     let mut is_listed = false;
     for _ in 0..LISTS_MAX {

@@ -1,4 +1,4 @@
-//! Clients that compete for the lease of a blob, and write it with their lease and without one.
+//! Clients that compete for the lease of a blob, and write it with and without their lease.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::time::pass;
 use crate::world::World;
 
 const VERSION: &str = "2021-08-06";
-/// The shortest and the longest lease in seconds.
+/// Minimum and maximum duration of a lease in seconds.
 const LEASE_SECONDS: std::ops::Range<u64> = 15..60;
 
-/// Acquires, uses and releases the lease, `steps` times in all.
+/// Acquires, uses and releases the lease, `steps` times in total.
 pub async fn use_lease(world: Arc<World>, steps: u32) {
     let container = || request("PUT", format!("/{STEADY}/locks?restype=container"), VERSION);
     world.set_up(Service::Blob, container).await;
@@ -64,7 +64,7 @@ async fn use_and_release(world: &World, lease: &str, number: usize) {
     if matches!(outcome.status(), 409 | 412) && world.ledger().leases.holds(number, now) {
         world.trace.fail(format!("the holder of the lease cannot write: {}", outcome.status()));
     }
-    // Some leases end by themselves.
+    // Some leases simply expire.
     if world.rng.chance(600) {
         let access = world.steady().await;
         world.ledger().leases.releasing(number, world.time.milliseconds());

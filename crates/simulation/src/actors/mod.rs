@@ -1,4 +1,4 @@
-//! Clients and administrators. Each sends one request after the other, and checks every response.
+//! Clients and administrators. Each sends its requests one after the other and checks every response.
 
 mod accounts;
 mod appends;
@@ -36,7 +36,7 @@ use crate::network::RequestOutcome;
 use crate::time::pass;
 use crate::world::World;
 
-/// The account that is never removed, with all data that is checked over the whole run.
+/// The account that is never removed, with all data that is checked during the whole run.
 pub const STEADY: &str = "steady";
 /// After this time, in milliseconds, a change with an unknown outcome was applied, or never will be.
 pub const SETTLED_AFTER: u64 = 200_000;

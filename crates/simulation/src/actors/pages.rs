@@ -1,4 +1,4 @@
-//! Clients of a page blob: each writes and clears its own part of it, and reads all of it.
+//! Clients of a page blob: each writes and clears its own part, and reads the whole blob.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,14 +13,15 @@ use crate::world::World;
 
 const VERSION: &str = "2021-08-06";
 const PAGE_BYTES: usize = 512;
-/// Pages of each client. All together are more than the server keeps in one row, and some changes cross its border.
+/// Pages of each client. Together they exceed the size of one row on the server, and some changes cross a row
+/// boundary.
 const PAGES_EACH: usize = 20;
 /// The longest change.
 const CHANGE_PAGES_MAX: u64 = 6;
-/// Attempts to find out what became of a change.
+/// Attempts to determine the outcome of a change.
 const READS_MAX: usize = 5;
 
-/// Writes pages and reads, `steps` times in all.
+/// Writes pages and reads, `steps` times in total.
 pub async fn use_pages(world: Arc<World>, client: usize, clients: usize, steps: u32) {
     world.set_up(Service::Blob, container).await;
     let bytes = clients * PAGES_EACH * PAGE_BYTES;
@@ -88,7 +89,8 @@ async fn change(world: &World, client: usize) {
     }
 }
 
-/// What became of a change of unknown outcome: nobody else changes these pages, so all of them show it or none.
+/// The outcome of an unknown change: no other client changes these pages, so either all of them show it or
+/// none.
 async fn fate_of(world: &World, pages: &Range<usize>, numbers: &[u64], is_write: bool) -> Fate {
     for _ in 0..READS_MAX {
         let range = format!("bytes={}-{}", pages.start * PAGE_BYTES, pages.end * PAGE_BYTES - 1);
@@ -106,7 +108,7 @@ async fn fate_of(world: &World, pages: &Range<usize>, numbers: &[u64], is_write:
         };
         let count = shown.iter().zip(numbers).filter(|pair| is_shown(*pair)).count();
         return match count {
-            // Pages that were empty before do not show whether they were cleared.
+            // Pages that were already empty do not show whether they were cleared.
             all if all == numbers.len() && !is_write => Fate::Unknown,
             all if all == numbers.len() => Fate::Applied,
             0 => Fate::Rejected,
@@ -152,7 +154,7 @@ pub async fn read_pages(world: &World, clients: usize) -> Option<()> {
     }
 }
 
-/// Asks which pages are written and checks each.
+/// Requests the written ranges and checks each page.
 async fn read_ranges(world: &World, clients: usize) {
     let floors = floors(world, clients);
     let access = world.steady().await;
@@ -183,7 +185,8 @@ fn floors(world: &World, clients: usize) -> Vec<u64> {
     (0..clients * PAGES_EACH).map(|page| ledger.registers.floor(&name_of(page))).collect()
 }
 
-/// The numbers of the writes that the pages show; `None` for an empty page. No result if a page has a byte that nobody wrote.
+/// The numbers of the writes that the pages show; `None` for an empty page. No result if a page contains a byte
+/// that was never written.
 fn pages_of(content: &[u8], first: usize) -> Option<Vec<Option<u64>>> {
     let shown = content.chunks(PAGE_BYTES).enumerate().map(|(at, bytes)| {
         if bytes.iter().all(|byte| *byte == 0) {

@@ -12,7 +12,7 @@ use crate::world::World;
 
 const VERSION: &str = "2019-02-02";
 
-/// Adds and removes the policy, `steps` times in all.
+/// Adds and removes the policy, `steps` times in total.
 pub async fn change_policy(world: Arc<World>, steps: u32) {
     use_rows_table(&world).await;
     for step in 0..steps {
@@ -37,7 +37,7 @@ pub async fn change_policy(world: Arc<World>, steps: u32) {
     }
 }
 
-/// Reads rows with a signature that refers to the policy, `steps` times in all.
+/// Reads rows with a signature that refers to the policy, `steps` times in total.
 pub async fn use_policy(world: Arc<World>, steps: u32) {
     use_rows_table(&world).await;
     for _ in 0..steps {

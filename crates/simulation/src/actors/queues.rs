@@ -11,10 +11,10 @@ use crate::time::pass;
 use crate::world::World;
 
 const VERSION: &str = "2021-08-06";
-/// The longest time for which a consumer holds messages, in seconds.
+/// Maximum time for which a consumer holds messages, in seconds.
 const HOLD_SECONDS_MAX: u64 = 30;
 
-/// Puts, gets and deletes messages, `steps` times in all.
+/// Puts, gets and deletes messages, `steps` times in total.
 pub async fn use_queue(world: Arc<World>, steps: u32) {
     world.set_up(Service::Queue, || request("PUT", format!("/{STEADY}/work"), VERSION)).await;
     for _ in 0..steps {
@@ -32,7 +32,7 @@ async fn put(world: &World) {
     world.ledger().messages.put(&text, outcome.fate());
 }
 
-/// A message in the hands of a consumer.
+/// A message that a consumer holds.
 struct Held {
     id: String,
     receipt: String,
@@ -56,7 +56,7 @@ async fn consume(world: &World) {
     }
 }
 
-/// Gets messages and checks that nobody else has them. `None` if there is no response.
+/// Gets messages and checks that no other consumer holds them. `None` if there is no response.
 async fn get(world: &World, count: u64, seconds: u64) -> Option<Vec<Held>> {
     let access = world.steady().await;
     let target = format!("/{STEADY}/work/messages?numofmessages={count}&visibilitytimeout={seconds}");
@@ -104,7 +104,7 @@ async fn delete(world: &World, message: &Held) {
     let is_denied = outcome.status() == 403;
     let fate = if is_denied { Fate::Unknown } else { outcome.fate() };
     let now = world.time.milliseconds();
-    // 503 promises nothing: the holder may try again.
+    // After a 503, the holder may try again.
     if outcome.status() == 503 || matches!(outcome, RequestOutcome::NotSent) {
         return;
     }
@@ -112,7 +112,7 @@ async fn delete(world: &World, message: &Held) {
     world.expect(checked);
 }
 
-/// Takes all messages at the end: none that was put and not deleted may be missing.
+/// Takes all messages at the end: every message that was put and not deleted must be there.
 pub async fn drain(world: &World) {
     pass(2 * HOLD_SECONDS_MAX * 1000).await;
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Clients of a table: each writes a pair of rows in one transaction, and reads the pairs of all.
+//! Clients of a table: each writes a pair of rows in one transaction, and reads the pairs of all clients.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::world::World;
 const VERSION: &str = "2019-02-02";
 const BOUNDARY: &str = "multipart/mixed; boundary=batch_1";
 
-/// Writes one pair and reads all of them, `steps` times in all.
+/// Writes one pair and reads all of them, `steps` times in total.
 pub async fn use_rows(world: Arc<World>, client: usize, clients: usize, steps: u32) {
     use_rows_table(&world).await;
     for _ in 0..steps {

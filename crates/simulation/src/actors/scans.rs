@@ -10,14 +10,14 @@ use crate::time::pass;
 use crate::world::World;
 
 const VERSION: &str = "2019-02-02";
-/// Partitions of the table. Each has a row of each client.
+/// Number of partitions of the table. Each contains one row of each client.
 const PARTITIONS: u64 = 5;
 /// Rows on a page.
 const PAGE_ROWS: u64 = 3;
-/// More pages than a scan can have.
+/// Maximum pages of a scan, more than it can have.
 const PAGES_MAX: usize = 100;
 
-/// Writes rows and scans the table, `steps` times in all.
+/// Writes rows and scans the table, `steps` times in total.
 pub async fn use_scans(world: Arc<World>, client: usize, clients: usize, steps: u32) {
     let create = || {
         let create = request("POST", format!("/{STEADY}/Tables"), VERSION);
@@ -59,7 +59,7 @@ async fn write_row(world: &World, client: usize) {
     }
 }
 
-/// Reads all rows page by page. Each page is of another moment; so each row is checked by itself.
+/// Reads all rows page by page. Each page is read at a different time, so each row is checked separately.
 async fn scan_rows(world: &World, clients: usize) {
     let mut floors = Vec::new();
     for partition in 0..PARTITIONS {

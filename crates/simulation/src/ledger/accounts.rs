@@ -20,7 +20,7 @@ struct Account {
     keys: Option<[String; 2]>,
     /// Counts administrative changes, at their start and at their end.
     changes: u64,
-    /// An administrative change is in progress, or its outcome is not known.
+    /// Is an administrative change in progress, or its outcome unknown?
     is_changing: bool,
     /// Keys that were valid once.
     dead: Vec<String>,
@@ -31,7 +31,7 @@ struct Account {
 pub struct AccountAccess {
     /// The account.
     pub account: String,
-    /// Which account of that name.
+    /// The incarnation of the account with that name.
     pub incarnation: u64,
     /// The key that the request is signed with.
     pub key: String,
@@ -44,13 +44,13 @@ pub struct AccountAccess {
 #[derive(Default)]
 pub struct AccountLedger {
     accounts: BTreeMap<String, Account>,
-    /// Containers that were created: account, incarnation, name. True once a deletion was begun.
+    /// Containers that were created: account, incarnation, name. The value is true once a deletion has started.
     created: BTreeMap<(String, u64, String), bool>,
     removed: BTreeSet<(String, u64)>,
 }
 
 impl AccountLedger {
-    /// The keys of an account, if it exists as far as its administrator knows.
+    /// The keys of an account, if it exists according to its administrator.
     pub fn keys(&self, account: &str) -> Option<[String; 2]> {
         self.accounts.get(account)?.keys.clone()
     }
@@ -87,7 +87,7 @@ impl AccountLedger {
         found.is_changing = true;
     }
 
-    /// The change has ended, and the account has these keys now.
+    /// Records the end of a change, and the keys that the account has now.
     pub fn settle(&mut self, account: &str, keys: Option<[String; 2]>) -> Checked {
         let found = self.accounts.entry(account.into()).or_default();
         found.changes += 1;
@@ -118,7 +118,7 @@ impl AccountLedger {
         }
     }
 
-    /// Checks that a response accepts the keys that it must accept, and no others.
+    /// Checks that the server accepts valid keys, and only those.
     pub fn check(&self, access: &AccountAccess, outcome: &RequestOutcome) -> Checked {
         let RequestOutcome::Got(Got { status, error, .. }) = outcome else { return Ok(()) };
         if access.is_dead && (*status < 400 || matches!(status, 409 | 412)) {
@@ -126,7 +126,7 @@ impl AccountLedger {
         }
         let Some(found) = self.accounts.get(&access.account) else { return Ok(()) };
         let is_stable = access.is_stable && access.changes == found.changes && !access.is_dead;
-        // This 403 is about a version, not about the key.
+        // This 403 concerns a version, not the key.
         let is_about_key = *error != Some(ErrorCode::OperationNotAllowedOnRootBlob);
         if is_stable && *status == 403 && is_about_key {
             return Err(format!("account {} rejects a valid key", access.account));
@@ -150,7 +150,7 @@ impl AccountLedger {
         Ok(())
     }
 
-    /// A container is about to be deleted.
+    /// Records that a container is about to be deleted.
     pub fn deleting(&mut self, access: &AccountAccess, name: &str) {
         let key = (access.account.clone(), access.incarnation, name.to_owned());
         if let Some(is_deleting) = self.created.get_mut(&key) {
@@ -158,7 +158,7 @@ impl AccountLedger {
         }
     }
 
-    /// Containers of an account that exist for certain.
+    /// Containers of an account that certainly exist.
     pub fn existing(&self, access: &AccountAccess) -> Vec<String> {
         let is_meant = |key: &(String, u64, String)| key.0 == access.account && key.1 == access.incarnation;
         let existing = self.created.iter().filter(|(key, is_deleting)| is_meant(key) && !**is_deleting);

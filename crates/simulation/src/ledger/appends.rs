@@ -1,15 +1,16 @@
-//! The append blob: every acknowledged piece is there once, at the offset that its response named, and nothing ever moves.
+//! The append blob: every acknowledged piece occurs once, at the offset in its response, and nothing ever
+//! moves.
 
 use super::Checked;
 use crate::network::Fate;
 
-/// What is known about a piece.
+/// Knowledge about a piece.
 #[derive(Clone, Copy, Debug, Default)]
 struct AppendedPiece {
     fate: Option<Fate>,
-    /// Where it was appended, once a response has shown that.
+    /// Its offset, if a response has shown it.
     offset: Option<u64>,
-    /// The server can no longer append it: the next read shows its fate.
+    /// The server can no longer append it, so the next read shows its outcome.
     is_overdue: bool,
 }
 
@@ -17,23 +18,23 @@ struct AppendedPiece {
 #[derive(Default)]
 pub struct AppendLedger(Vec<AppendedPiece>);
 
-/// What a read that begins now must show.
+/// The expected result of a read that begins now.
 #[derive(Clone, Debug, Default)]
 pub struct AppendFloor {
     /// Pieces whose offset is known.
     known: Vec<u64>,
-    /// Pieces that are there now, or never will be.
+    /// Pieces that have been appended by now, or never will be.
     overdue: Vec<u64>,
 }
 
 impl AppendLedger {
-    /// A piece is about to be appended. Returns its number.
+    /// Records that a piece is about to be appended. Returns its number.
     pub fn begin(&mut self) -> u64 {
         self.0.push(AppendedPiece::default());
         self.0.len() as u64
     }
 
-    /// Records the outcome. `offset` is the one that the response names.
+    /// Records the outcome. `offset` is the one in the response.
     pub fn settle(&mut self, number: u64, fate: Fate, offset: Option<u64>) -> Checked {
         let Some(piece) = self.piece(number) else { return Ok(()) };
         piece.fate = Some(fate);
@@ -50,14 +51,14 @@ impl AppendLedger {
         Ok(())
     }
 
-    /// An append of unknown outcome has taken effect by now, or never will.
+    /// Records that an append of unknown outcome has been applied by now, or never will be.
     pub fn give_up(&mut self, number: u64) {
         if let Some(piece) = self.piece(number) {
             piece.is_overdue = true;
         }
     }
 
-    /// What a read that begins now must show.
+    /// The expected result of a read that begins now.
     pub fn floor(&self) -> AppendFloor {
         let mut floor = AppendFloor::default();
         for (number, piece) in (1..).zip(&self.0) {
@@ -70,7 +71,7 @@ impl AppendLedger {
         floor
     }
 
-    /// Checks what a read found: the numbers of the pieces with their offsets.
+    /// Checks the result of a read: the numbers of the pieces with their offsets.
     pub fn check(&mut self, floor: &AppendFloor, seen: &[(u64, u64)]) -> Checked {
         for (at, (number, offset)) in seen.iter().enumerate() {
             if seen[..at].iter().any(|(earlier, _)| earlier == number) {

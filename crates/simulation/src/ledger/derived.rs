@@ -1,4 +1,5 @@
-//! Snapshots and copies: each shows one write that its blob could show when it was made, and always the same one.
+//! Snapshots and copies: each shows one write that was visible in its blob at that time, and always the same
+//! one.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +9,14 @@ use crate::network::Fate;
 /// A snapshot or a copy.
 #[derive(Clone, Copy, Debug)]
 struct Made {
-    /// The last acknowledged write of the blob before it was made.
+    /// The last acknowledged write of the blob before its creation.
     floor: u64,
-    /// The last write of the blob that was begun when it was made.
+    /// The last write of the blob that had started when it was created.
     last: u64,
     fate: Option<Fate>,
 }
 
-/// Snapshots by name, and the copies that were made to each name, in order.
+/// Snapshots by name, and the copies under each name, in order.
 #[derive(Default)]
 pub struct DerivedLedger {
     snapshots: BTreeMap<(String, String), (Made, Option<u64>)>,
@@ -23,19 +24,19 @@ pub struct DerivedLedger {
 }
 
 impl DerivedLedger {
-    /// A snapshot of a blob was made by a request that began at write `floor` and ended at write `last`.
+    /// Records a snapshot of a blob: its request started at write `floor` and ended at write `last`.
     pub fn snapshot(&mut self, blob: &str, snapshot: &str, floor: u64, last: u64) {
         let made = Made { floor, last, fate: Some(Fate::Applied) };
         self.snapshots.insert((blob.into(), snapshot.into()), (made, None));
     }
 
-    /// The snapshots of a blob, each with the last write that was acknowledged before it was made.
+    /// The snapshots of a blob, each with the last write that was acknowledged before the snapshot.
     pub fn snapshots(&self, blob: &str) -> Vec<(String, u64)> {
         let of_blob = self.snapshots.iter().filter(|((of, _), _)| of == blob);
         of_blob.map(|((_, snapshot), (made, _))| (snapshot.clone(), made.floor)).collect()
     }
 
-    /// Checks which write a snapshot shows: one that it could have seen, and the same one every time.
+    /// Checks the write that a snapshot shows: one that was visible at the time, and the same one every time.
     pub fn check_snapshot(&mut self, blob: &str, snapshot: &str, seen: u64) -> Checked {
         let Some((made, shown)) = self.snapshots.get_mut(&(blob.into(), snapshot.into())) else {
             return Ok(());
@@ -59,7 +60,7 @@ impl DerivedLedger {
         copies.len() - 1
     }
 
-    /// Records the end of a copy. `last` is the last write to its source that was begun.
+    /// Records the end of a copy. `last` is the last write to its source that had started.
     pub fn copied(&mut self, copy: &str, number: usize, last: u64, fate: Fate) {
         if let Some(made) = self.copies.get_mut(copy).and_then(|copies| copies.get_mut(number)) {
             made.fate = Some(fate);
@@ -74,7 +75,7 @@ impl DerivedLedger {
         copies.iter().rposition(|made| made.fate == Some(Fate::Applied)).unwrap_or(0)
     }
 
-    /// A read that began at copy `floor` shows a write of the source, or nothing.
+    /// Checks a read that started at copy `floor`: it shows a write of the source, or nothing.
     pub fn check_copy(&self, copy: &str, floor: usize, seen: Option<u64>) -> Checked {
         let copies = self.copies.get(copy).map(Vec::as_slice).unwrap_or_default();
         let is_possible = match seen {

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use super::Checked;
 use crate::network::Fate;
 
-/// A version, known by the number of the write that made it.
+/// A version, identified by the number of the write that created it.
 #[derive(Clone, Debug)]
 struct KeptVersion {
     id: Option<String>,
     written: Option<Fate>,
-    /// Whether it exists after each change of it, and what became of the change. The first is the write.
+    /// Whether it exists after each of its changes, and the outcome of the change. The first change is the
+    /// write.
     changes: Vec<(bool, Option<Fate>)>,
 }
 
@@ -18,7 +19,7 @@ struct KeptVersion {
 #[derive(Default)]
 pub struct KeptLedger(BTreeMap<(String, u64), KeptVersion>);
 
-/// A version as a request finds it.
+/// A version, as seen by a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionAccess {
     /// The number of the write.
@@ -30,7 +31,7 @@ pub struct VersionAccess {
 }
 
 impl KeptLedger {
-    /// A write is about to make a version.
+    /// Records that a write is about to create a version.
     pub fn writing(&mut self, blob: &str, number: u64) {
         let version = KeptVersion { id: None, written: None, changes: vec![(true, None)] };
         self.0.insert((blob.into(), number), version);
@@ -58,7 +59,7 @@ impl KeptLedger {
         access.collect()
     }
 
-    /// Does this version exist for certain, as long as only the caller changes it?
+    /// Does this version certainly exist, as long as only the caller changes it?
     pub fn is_live(&self, blob: &str, number: u64) -> bool {
         let version = self.0.get(&(blob.to_owned(), number));
         version.is_some_and(|version| {
@@ -67,7 +68,7 @@ impl KeptLedger {
         })
     }
 
-    /// A version is about to be deleted or restored.
+    /// Records that a version is about to be deleted or restored.
     pub fn changing(&mut self, blob: &str, number: u64, is_live: bool) {
         if let Some(version) = self.0.get_mut(&(blob.to_owned(), number)) {
             version.changes.push((is_live, None));
@@ -82,7 +83,7 @@ impl KeptLedger {
         }
     }
 
-    /// Checks whether a version was found, by a request that began with this access.
+    /// Checks whether a request that started with this access was right to find the version or not.
     pub fn check(&self, blob: &str, access: &VersionAccess, is_found: bool) -> Checked {
         let Some(version) = self.0.get(&(blob.to_owned(), access.number)) else { return Ok(()) };
         let since = &version.changes[access.floor..];

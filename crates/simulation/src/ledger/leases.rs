@@ -7,7 +7,7 @@ use super::{Checked, Hold};
 pub struct LeaseLedger(Vec<Hold>);
 
 impl LeaseLedger {
-    /// A client has acquired the lease; returns its number.
+    /// Records that a client has acquired the lease; returns the number of the lease.
     pub fn acquired(&mut self, hold: Hold) -> (usize, Checked) {
         let other = self.0.iter().find(|other| hold.got < other.until() && other.got < hold.until());
         let checked = match other {
@@ -18,19 +18,19 @@ impl LeaseLedger {
         (self.0.len() - 1, checked)
     }
 
-    /// The holder is about to give up its lease: from now on others may have it.
+    /// Records that the holder is about to give up its lease: from now on, others may acquire it.
     pub fn releasing(&mut self, number: usize, now: u64) {
         if let Some(hold) = self.0.get_mut(number) {
             hold.time = hold.time.min(now.saturating_sub(hold.from));
         }
     }
 
-    /// Is the lease held for certain during this whole time?
+    /// Is the lease certainly held during this whole time?
     pub fn is_held(&self, from: u64, to: u64) -> bool {
         self.0.iter().any(|hold| hold.got <= from && to < hold.until())
     }
 
-    /// Does this holder have it for certain until then?
+    /// Does this holder certainly have the lease until then?
     pub fn holds(&self, number: usize, until: u64) -> bool {
         self.0.get(number).is_some_and(|hold| until < hold.until())
     }

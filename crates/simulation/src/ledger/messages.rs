@@ -1,4 +1,4 @@
-//! Messages of a queue: each has one holder at a time, and is gone once it was deleted.
+//! Messages of a queue: each has one holder at a time, and does not exist after its deletion.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use crate::network::Fate;
 /// A time during which a consumer holds a message, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// When the request was sent that got the message.
+    /// The time at which the request that got the message was sent.
     pub from: u64,
     /// When its response arrived.
     pub got: u64,
-    /// For how long the message is invisible to others.
+    /// The time for which the message is invisible to others.
     pub time: u64,
 }
 
 impl Hold {
-    /// The hold lasts at least until then.
+    /// The time until which the hold certainly lasts.
     pub fn until(&self) -> u64 {
         self.from + self.time
     }
@@ -28,7 +28,7 @@ struct Message {
     put: Option<Fate>,
     holds: Vec<Hold>,
     is_deleting: bool,
-    /// When the response to its deletion arrived.
+    /// The time of the response to its deletion.
     deleted: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ struct Message {
 pub struct Messages(BTreeMap<String, Message>);
 
 impl Messages {
-    /// A message is about to be put.
+    /// Records that a message is about to be put.
     pub fn putting(&mut self) -> String {
         let text = format!("m{:05}", self.0.len());
         self.0.insert(text.clone(), Message::default());
@@ -51,7 +51,7 @@ impl Messages {
         }
     }
 
-    /// A consumer got a message.
+    /// Records that a consumer got a message.
     pub fn received(&mut self, text: &str, hold: Hold) -> Checked {
         let Some(message) = self.0.get_mut(text) else {
             return Err(format!("message {text} was never put"));
@@ -62,7 +62,7 @@ impl Messages {
         if message.deleted.is_some_and(|deleted| deleted < hold.from) {
             return Err(format!("message {text} was deleted, but exists"));
         }
-        // Each was granted at some time between request and response: can the grants be so far apart?
+        // Each hold was granted at some time between request and response: can the grants be far enough apart?
         let other = message.holds.iter().find(|other| hold.got < other.until() && other.got < hold.until());
         let checked = match other {
             Some(other) => Err(format!("message {text} has two holders: {other:?} and {hold:?}")),
@@ -72,7 +72,7 @@ impl Messages {
         checked
     }
 
-    /// A message is about to be deleted by its holder.
+    /// Records that a message is about to be deleted by its holder.
     pub fn deleting(&mut self, text: &str) {
         if let Some(message) = self.0.get_mut(text) {
             message.is_deleting = true;
@@ -92,7 +92,7 @@ impl Messages {
         Ok(())
     }
 
-    /// Messages that must still exist.
+    /// The messages that must still exist.
     pub fn remaining(&self) -> Vec<String> {
         let is_there = |message: &Message| message.put == Some(Fate::Applied) && !message.is_deleting;
         self.0.iter().filter(|(_, message)| is_there(message)).map(|(text, _)| text.clone()).collect()

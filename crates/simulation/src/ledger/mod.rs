@@ -1,7 +1,8 @@
 //! The promises to clients, and the responses that would break them.
 //!
-//! Each register (a pair of rows, a blob, a page) has one writer, so the values that a reader may see are exactly those between the
-//! last acknowledged write before the read and the last write that was begun when the read ended.
+//! Each register (a pair of rows, a blob, a page) has one writer, so the values that a reader may see are
+//! exactly those from the last acknowledged write before the read to the last write that had started when the
+//! read ended.
 
 mod accounts;
 mod appends;

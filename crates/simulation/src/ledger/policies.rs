@@ -9,7 +9,7 @@ pub struct PolicyLedger {
     /// Counts changes, at their start and at their end.
     changes: u64,
     is_changing: bool,
-    /// The outcome of the last change that was not rejected is not known.
+    /// Is the outcome of the last change that was not rejected unknown?
     is_unknown: bool,
     exists: bool,
 }
@@ -49,7 +49,8 @@ impl PolicyLedger {
         }
     }
 
-    /// Checks that a signature was accepted or rejected rightly. `has_key`: the key that signed it was valid all the time.
+    /// Checks that accepting or rejecting a signature was right. `has_key` says that its key was valid all the
+    /// time.
     pub fn check(&self, access: PolicyAccess, status: u16, has_key: bool) -> Checked {
         if !access.is_stable || self.changes != access.changes {
             return Ok(());

@@ -8,7 +8,7 @@ use crate::network::Fate;
 /// The known state of a write.
 #[derive(Clone, Copy, Debug)]
 struct Written {
-    /// The register has a value afterwards.
+    /// Does the register have a value afterwards?
     is_present: bool,
     fate: Option<Fate>,
 }
@@ -23,8 +23,8 @@ impl Registers {
         self.0.keys().cloned().collect()
     }
 
-    /// Begins a write that leaves a value behind or none; returns its number. Numbers start at 1: 0 is a register that was
-    /// never written.
+    /// Starts a write of a value or a deletion; returns its number. Numbers start at 1: 0 stands for a register
+    /// that was never written.
     pub fn begin(&mut self, name: &str, is_present: bool) -> u64 {
         let never = || vec![Written { is_present: false, fate: Some(Fate::Applied) }];
         let writes = self.0.entry(name.into()).or_insert_with(never);
@@ -40,24 +40,24 @@ impl Registers {
         }
     }
 
-    /// The number of the last acknowledged write: a read that begins now sees it or a later one.
+    /// The number of the last acknowledged write: a read that starts now sees it or a later one.
     pub fn floor(&self, name: &str) -> u64 {
         let writes = self.0.get(name).map(Vec::as_slice).unwrap_or_default();
         writes.iter().rposition(|write| write.fate == Some(Fate::Applied)).unwrap_or(0) as u64
     }
 
-    /// The number of the last write that was begun.
+    /// The number of the last write that was started.
     pub fn last(&self, name: &str) -> u64 {
         self.0.get(name).map_or(0, |writes| writes.len() as u64 - 1)
     }
 
-    /// Was a deletion begun since write `floor`, or is it that write?
+    /// Was a deletion started after write `floor`, or is it that write?
     pub fn may_be_deleted_since(&self, name: &str, floor: u64) -> bool {
         let writes = self.0.get(name).map(Vec::as_slice).unwrap_or_default();
         writes.iter().skip(floor as usize).any(|write| !write.is_present)
     }
 
-    /// Checks a response to a request that began at `floor` and shows only whether there is a value.
+    /// Checks a response that only shows whether there is a value. Its request started at `floor`.
     pub fn check_presence(&self, name: &str, floor: u64, is_present: bool) -> Checked {
         let Some(writes) = self.0.get(name) else {
             return if is_present { Err(format!("{name} was never written")) } else { Ok(()) };
@@ -70,7 +70,7 @@ impl Registers {
         Err(format!("{name} {what}, but write {floor} was acknowledged: {writes:?}"))
     }
 
-    /// Checks the result of a read that began at `floor`: the number of a write, or no value.
+    /// Checks the result of a read that started at `floor`: the number of a write, or no value.
     pub fn check(&self, name: &str, floor: u64, seen: Option<u64>) -> Checked {
         let Some(writes) = self.0.get(name) else { return Ok(()) };
         let may_show = |number: usize, is_present: bool| {

@@ -1,8 +1,9 @@
 //! Looks for an order that explains a history (Wing and Gong's search, with Lowe's memoisation).
 //!
-//! At every point, any operation that started before the first response of an unplaced one may come next; it fits if
-//! the model gives the recorded response. Operations without a response may be placed anywhere between their start and
-//! their end, or nowhere: they end when the next process is ready, since a dead process changes nothing.
+//! At every point, any operation that started before the first response of an unplaced one may come next; it
+//! fits if the model returns the recorded response. Operations without a response may be placed anywhere
+//! between their start and their end, or nowhere: they end when the next process is ready, since a dead process
+//! changes nothing.
 
 mod record;
 
@@ -12,20 +13,20 @@ use std::hash::Hash;
 
 pub use record::{HistoryClient, HistoryEvent, HistorySize, LogicalClock, Recorder, print, run};
 
-/// Points of the search that are tried before giving up.
+/// Maximum points of the search before it gives up.
 const STEPS_MAX: usize = 5_000_000;
 
-/// An operation, and what it does to the state of the model.
+/// An operation, and its effect on the state of the model.
 pub trait HistoryOperation: Clone + Debug {
     /// The state of the model.
     type State: Clone + Default + Eq + Hash;
-    /// A response, as a client sees it.
+    /// A response, as seen by a client.
     type Output: Clone + Debug + PartialEq;
 
-    /// The next state, and the response that the server must give.
+    /// The next state, and the expected response.
     fn apply(&self, state: &Self::State) -> (Self::State, Self::Output);
 
-    /// The object that it reads or changes. No operation depends on an object other than its own.
+    /// The only object that it reads or changes.
     fn object(&self) -> usize {
         0
     }
@@ -36,16 +37,16 @@ pub trait HistoryOperation: Clone + Debug {
 pub enum SearchVerdict {
     /// There is an order.
     Ordered,
-    /// There is none: the server was wrong.
+    /// There is no such order: the server violated its guarantees.
     Impossible,
-    /// Neither was found within the bound.
+    /// The search reached its bound without a result.
     GaveUp,
 }
 
-/// Which events are placed, as bits.
+/// The placed events, as bits.
 type Placed = Vec<u64>;
 
-/// Is there an order of these events in which the model gives all of their responses?
+/// Is there an order of these events in which the model returns all recorded responses?
 ///
 /// There is one if there is one for each object (Herlihy and Wing call this locality), and searching them separately
 /// avoids trying every combination of their orders.
@@ -115,14 +116,15 @@ impl<O: HistoryOperation> Search<'_, O> {
         SearchVerdict::Impossible
     }
 
-    /// Is an operation placed that started after the end of this one? Then this one can no longer take effect.
+    /// Has an operation been placed that started after the end of this one? If so, this one can no longer take
+    /// effect.
     fn is_over(&self, placed: &Placed, at: usize) -> bool {
         let last = (0..self.events.len()).rev().find(|other| is_placed(placed, *other));
         last.is_some_and(|last| self.events[last].start > self.events[at].end)
     }
 
-    /// The first response among the unplaced: operations that started later cannot come before it. Done if none is
-    /// left.
+    /// The first response among the unplaced: operations that started later cannot come before it. The search
+    /// is complete if none is left.
     fn limit(&self, placed: &Placed) -> (u64, bool) {
         let waiting = self
             .events

@@ -1,4 +1,4 @@
-//! Histories, and how concurrent clients record them.
+//! Records histories of concurrent clients.
 
 use std::fmt::Write as _;
 use std::future::Future;
@@ -13,17 +13,19 @@ use super::{HistoryOperation, SearchVerdict, check};
 use crate::random::Random;
 use crate::subject::{End, Subject};
 
-/// After a kill, clients do one operation for this many that they did before.
+/// The ratio of the numbers of operations before and after a kill.
 const SECOND_SHARE: usize = 3;
 
-/// An operation with its interval. Without a response it is unknown whether it was applied; if so, within the interval.
+/// An operation with its interval. Without a response, it is unknown whether it was applied; if it was, then
+/// within the interval.
 #[derive(Clone, Debug)]
 pub struct HistoryEvent<O: HistoryOperation> {
     /// The client that sent it.
     pub client: usize,
     /// When it was sent.
     pub start: u64,
-    /// When the response arrived. Without one: when the operation could no longer take effect, as far as that is known.
+    /// The time of the response. Without a response: the time after which the operation could no longer take
+    /// effect, if known.
     pub end: u64,
     /// The operation.
     pub operation: O,
@@ -31,7 +33,7 @@ pub struct HistoryEvent<O: HistoryOperation> {
     pub output: Option<O::Output>,
 }
 
-/// A logical clock: an event that ended before another started has the lower number.
+/// A logical clock: an event that ended before another one started has the lower number.
 #[derive(Clone, Default)]
 pub struct LogicalClock(Arc<watch::Sender<u64>>);
 
@@ -48,7 +50,7 @@ impl LogicalClock {
 
     /// Waits for that moment.
     pub async fn reach(&self, moment: u64) {
-        // The sender belongs to this clock, so the channel stays open while anything waits.
+        // The sender belongs to this clock, so the channel stays open while a task waits.
         let _ = self.0.subscribe().wait_for(|next| *next > moment).await;
     }
 }
@@ -64,7 +66,7 @@ pub struct HistorySize {
     pub kill: bool,
 }
 
-/// Records a client's part of a history.
+/// Records the part of one client in a history.
 pub struct Recorder {
     /// Its number.
     pub client: usize,
@@ -78,16 +80,16 @@ pub struct Recorder {
 
 /// A client of a history.
 pub trait HistoryClient<O: HistoryOperation>: Send + Sized + 'static {
-    /// Does a number of operations; ends early when the server is gone.
+    /// Executes a number of operations; ends early when the server has stopped.
     fn run(self, operations: usize) -> impl Future<Output = Result<Vec<HistoryEvent<O>>, String>> + Send;
 
-    /// Reads everything at the end: this shows the outcome of operations without a response.
+    /// Reads everything at the end, which determines the outcome of operations without a response.
     fn read_all(self) -> impl Future<Output = Result<Vec<HistoryEvent<O>>, String>> + Send;
 }
 
 type Clients<O> = JoinSet<Result<Vec<HistoryEvent<O>>, String>>;
 
-/// Records a history and checks that it has an order. An error names the seed.
+/// Records a history and checks that it has an order. An error contains the seed.
 pub async fn run<O, C>(
     subject: &mut impl Subject,
     service: Service,
@@ -129,7 +131,7 @@ where
     let mut clients =
         start(subject, service, 0..shape.clients, shape.operations, &mut random, &clock, &client);
     if shape.kill {
-        // Chosen by progress, not by time: on a slow machine nothing might have happened yet.
+        // The moment depends on progress, not on time: on a slow machine, nothing might have happened yet.
         let moments = shape.clients * shape.operations * 2;
         let kill_at = (moments / 8 + random.below(moments / 2 + 1)) as u64;
         tokio::select! {
@@ -150,8 +152,9 @@ where
     };
     if shape.kill && !subject.may_apply_late() {
         end_unknown(&mut events, ready);
-        // A write that is applied late shows only if reads are repeated. The first read also tells the search the
-        // outcome of the unknown changes, before it goes through the orders of the operations that follow.
+        // A write that is applied late is detected only if reads are repeated. The first read also determines
+        // the outcome of the unknown changes, so that the search need not try all combinations with later
+        // operations.
         events.extend(reader(&mut random).read_all().await?);
         let numbers = shape.clients..2 * shape.clients;
         let operations = shape.operations.div_ceil(SECOND_SHARE);
@@ -191,8 +194,8 @@ where
     clients
 }
 
-/// Ends operations without a response at `ready`, when the next process was ready: the killed process applied them before
-/// then, or never. Drops operations that began later, since they reached no process.
+/// Ends operations without a response at `ready`, the time when the next process was ready: the killed process
+/// applied them before that time, or never. Drops operations that started later, since they reached no process.
 fn end_unknown<O: HistoryOperation>(events: &mut Vec<HistoryEvent<O>>, ready: u64) {
     events.retain_mut(|event| {
         if event.output.is_some() {
@@ -207,7 +210,7 @@ fn without_response<O: HistoryOperation>(events: &[HistoryEvent<O>]) -> usize {
     events.iter().filter(|event| event.output.is_none()).count()
 }
 
-/// Waits for the clients and keeps their events, also if the wait is cancelled.
+/// Waits for the clients and stores their events, even if the wait is cancelled.
 async fn finish<O>(clients: &mut Clients<O>, events: &mut Vec<HistoryEvent<O>>) -> Result<(), String>
 where
     O: HistoryOperation + 'static,

@@ -18,10 +18,10 @@ use crate::random::Random;
 
 /// Maximum number of values that a client writes. Client `n` starts at `n * VALUES_MAX`, so no two write the same value.
 const VALUES_MAX: u32 = 1_000_000;
-/// Requests mostly use this many of the latest keys, some of which are valid.
+/// Number of the latest keys that most requests use; some of them are valid.
 const KEYS_RECENT: usize = 3;
 
-/// Whether the client continues; it ends when it has no response.
+/// Does the client continue? It ends when it gets no response.
 type Continues = Result<bool, String>;
 
 pub struct MixedClient {
@@ -127,7 +127,7 @@ impl MixedClient {
         Ok(continues)
     }
 
-    /// Deletes all tables, then the account. Others may create tables meanwhile: then it stays.
+    /// Deletes all tables, then the account. If others create tables in the meantime, the account stays.
     async fn remove(&mut self) -> Continues {
         for table in 0..TABLES {
             if !self.act(table, TableAction::Delete).await? {
@@ -199,7 +199,7 @@ impl MixedClient {
             10..12 => self.act(table, TableAction::Get(row)).await,
             12..15 => self.scan(table).await,
             15..17 => {
-                // Few policies, so that clients meet those of others.
+                // There are few policies, so that clients encounter those of others.
                 let policy = self.random.chance(80).then(|| self.random.below(2) as u32);
                 self.act(table, TableAction::SetPolicy(policy)).await
             }
@@ -219,7 +219,7 @@ impl MixedClient {
         Ok(self.act_with(&key, table, action, "").await?.0)
     }
 
-    /// Reads all pages, with one key. Each page is an operation of its own.
+    /// Reads all pages, with one key. Each page is a separate operation.
     async fn scan(&mut self, table: usize) -> Continues {
         let Some(key) = self.choose_key() else { return Ok(true) };
         self.scan_with(&key, table).await
@@ -246,7 +246,7 @@ impl MixedClient {
         let start = self.clock.tick();
         let response = self.send(request).await;
         let end = self.clock.tick();
-        // A rejection may be due to the key or to the policy: it proves nothing.
+        // A rejection may be due to the key or to the policy, so it proves nothing.
         if response.as_ref().is_some_and(|response| response.status == 200) {
             self.push_use(start, &key, MixedOutput::Applied, end);
             let action = TableAction::UsePolicy(policy);
@@ -273,7 +273,7 @@ impl MixedClient {
         let end = self.clock.tick();
         let operation = MixedCall::Table { account: key.account, table, action: action.clone() };
         match response {
-            // Too many keys were rejected in a short time. Nothing was done.
+            // Too many keys were rejected in a short time, so nothing was executed.
             Some(response) if response.status == 503 => Ok((true, Some(response))),
             Some(response) if response.status < 500 => {
                 if response.status == 403 {

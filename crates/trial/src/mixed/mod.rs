@@ -1,9 +1,9 @@
-//! Concurrent clients and administrators: accounts come and go, keys rotate, policies change, tables are created, filled,
-//! scanned page by page, and deleted.
+//! Concurrent clients and administrators: accounts are created and removed, keys are rotated, policies changed,
+//! tables are created, filled, scanned page by page, and deleted.
 //!
-//! A key that was replaced is never accepted again, and a valid one is always accepted. An account never shows the tables
-//! of an earlier account with its name, and is never removed while it has one. A signature is accepted only while the policy
-//! that it refers to exists. Each page of a scan shows one moment.
+//! A key that was replaced is never accepted again, and a valid one is always accepted. An account never shows
+//! the tables of an earlier account with its name, and is never removed while it has one. A signature is
+//! accepted only while the policy that it refers to exists. Each page of a scan is a snapshot.
 
 mod client;
 pub mod record;
@@ -27,7 +27,7 @@ use crate::subject::Subject;
 pub struct MixedSeen {
     /// Operations with a response.
     pub responses: usize,
-    /// Operations whose outcome is unknown.
+    /// Operations with an unknown outcome.
     pub unknown: usize,
     /// Removed accounts.
     pub removed: usize,
@@ -39,7 +39,7 @@ pub struct MixedSeen {
     pub policies: usize,
     /// Pages that were not the first of their scan.
     pub pages: usize,
-    /// The server has an admin listener that the histories use.
+    /// Does the server have an admin listener that the histories use?
     pub has_admin: bool,
 }
 
@@ -56,7 +56,7 @@ impl MixedSeen {
         self.has_admin |= other.has_admin;
     }
 
-    /// Histories in which nothing happens have an order too, but prove nothing.
+    /// Histories without events also have an order, but prove nothing.
     pub fn shows_something(&self, shape: HistorySize) -> Result<(), String> {
         let missing = match self {
             MixedSeen { policies: 0, .. } => "no policy was ever used",
@@ -72,7 +72,7 @@ impl MixedSeen {
     }
 }
 
-/// Records one history of this seed in an account of its own, and checks it. An error names the seed.
+/// Records and checks one history with this seed, in a separate account. An error contains the seed.
 pub async fn run(subject: &mut impl Subject, seed: u64, shape: HistorySize) -> Result<MixedSeen, String> {
     let shared = Arc::new(shared::MixedShared::new(subject.admin_file(), seed));
     let client = |recorder| client::MixedClient::new(Arc::clone(&shared), shape.clients, recorder);

@@ -1,15 +1,15 @@
-//! The operations of a mixed history, and what each does to a plain map.
+//! The operations of a mixed history, and the effect of each on a map.
 //!
-//! A request is checked before it is carried out, and the two are not one step: a key may be replaced in between. So each
-//! request becomes two events, one of the account and one of the table, each with its own order.
+//! A request is authenticated before it is executed, and a key may be replaced in between. So each request
+//! becomes two events, one of the account and one of the table, each with its own order.
 
 use crate::linear;
 
-/// Tables that each account may have.
+/// Number of tables that each account may have.
 pub const TABLES: usize = 2;
-/// Rows that each table may have, two to a partition.
+/// Number of rows that each table may have, two per partition.
 pub const ROWS: usize = 5;
-/// Rows on a page of a scan.
+/// Number of rows on a page of a scan.
 pub const PAGE_ROWS: usize = 2;
 
 /// State of the model: of an account name, or of a table in one of the accounts that had this name.
@@ -17,7 +17,7 @@ pub const PAGE_ROWS: usize = 2;
 pub struct MixedState {
     /// The keys of the account.
     keys: Option<[u32; 2]>,
-    /// The account of the table was removed: it never has a table again.
+    /// Was the account of the table removed? If so, it never has a table again.
     is_over: bool,
     table: Option<MixedTable>,
 }
@@ -31,11 +31,11 @@ struct MixedTable {
 /// A change of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccountChange {
-    /// It is added with these keys.
+    /// Adds the account with these keys.
     Add([u32; 2]),
     /// It is removed.
     Remove,
-    /// One of its two keys is replaced.
+    /// Replaces one of its two keys.
     Rotate {
         /// Which one.
         slot: usize,
@@ -55,9 +55,9 @@ pub enum TableAction {
     Delete,
     /// Its account is removed, which must not have a table.
     End,
-    /// The tables of its account are listed.
+    /// Lists the tables of its account.
     List,
-    /// A row is inserted or replaced.
+    /// Inserts or replaces a row.
     Put {
         /// Which row.
         row: usize,
@@ -66,11 +66,11 @@ pub enum TableAction {
     },
     /// A row is read.
     Get(usize),
-    /// A page of a scan is read, from this row on.
+    /// Reads a page of a scan, starting at this row.
     Page(usize),
-    /// Its only access policy is replaced or removed.
+    /// Replaces or removes its only access policy.
     SetPolicy(Option<u32>),
-    /// It is read with a signature that refers to this policy.
+    /// Reads it with a signature that refers to this policy.
     UsePolicy(u32),
 }
 
@@ -81,7 +81,7 @@ pub enum MixedCall {
     Account(AccountChange),
     /// On a table.
     Table {
-        /// Which of the accounts that had the name.
+        /// The incarnation of the account with this name.
         account: u32,
         /// Which of its tables.
         table: usize,
@@ -90,7 +90,7 @@ pub enum MixedCall {
     },
 }
 
-/// A response, as a client sees it.
+/// A response, as seen by a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MixedOutput {
     /// Done.

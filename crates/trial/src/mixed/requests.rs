@@ -1,4 +1,4 @@
-//! The requests of a mixed history, and what their responses mean.
+//! The requests of a mixed history, and the interpretation of their responses.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl MixedRequests {
         format!("{}{table}", self.shared.prefix)
     }
 
-    /// A request that is to be signed. A page starts at `continuation`, if there is one.
+    /// An unsigned request. If there is a `continuation`, the page starts there.
     pub fn of(&self, table: usize, action: &TableAction, continuation: &str) -> Request {
         let name = self.name(table);
         match action {
@@ -67,7 +67,7 @@ impl MixedRequests {
         }
     }
 
-    /// A query whose signature is in its URL and refers to a policy. `None` if the key is not one.
+    /// A query whose signature is in its URL and refers to a policy. `None` if the key is invalid.
     pub fn with_policy(&self, table: usize, policy: u32, key: &HistoryKey) -> Option<Request> {
         let name = self.name(table);
         let resource = format!("/table/{}/{}", self.shared.account, name.to_lowercase());
@@ -77,7 +77,7 @@ impl MixedRequests {
         Some(self.of(table, &TableAction::UsePolicy(policy), &token))
     }
 
-    /// The meaning of the response to an action. An error if no meaning makes sense.
+    /// The meaning of the response to an action. An error if the response is impossible.
     pub fn meaning(
         &self,
         table: usize,
@@ -132,7 +132,7 @@ fn rows(page: &Value) -> Result<Vec<(usize, u32)>, String> {
     entities.iter().map(row).collect()
 }
 
-/// The first row of the next page, and the query parameters that ask for it. `None` after the last page.
+/// The first row of the next page, and the query parameters to request it. `None` after the last page.
 pub fn next_page(response: &Response) -> Result<Option<(usize, String)>, String> {
     let Some(partition) = response.header("x-ms-continuation-NextPartitionKey") else { return Ok(None) };
     let row = response.header("x-ms-continuation-NextRowKey").ok_or("a continuation without a row")?;

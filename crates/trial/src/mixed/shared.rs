@@ -1,4 +1,5 @@
-//! Knowledge that the clients of a mixed history share: all keys that the account has ever had, and how to administer it.
+//! Knowledge that the clients of a mixed history share: all keys that the account has ever had, and the access
+//! to its administration.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +13,7 @@ use tokio::sync::RwLock;
 #[derive(Clone, Debug)]
 pub struct HistoryKey {
     pub number: u32,
-    /// Which of the accounts that had the name.
+    /// The incarnation of the account with this name.
     pub account: u32,
     /// In Base64.
     pub text: String,
@@ -31,7 +32,7 @@ pub struct KnownAccount {
 }
 
 impl KnownAccount {
-    /// A number for a key that is about to be made.
+    /// A number for a key that is about to be created.
     pub fn number_key(&mut self) -> u32 {
         self.keys_count += 1;
         self.keys_count
@@ -42,17 +43,18 @@ impl KnownAccount {
 pub struct MixedShared {
     /// The name of the account.
     pub account: String,
-    /// Distinguishes the tables of histories that share an account.
+    /// Keeps the tables of histories that share an account apart.
     pub prefix: String,
     admin_file: Option<PathBuf>,
     known: Mutex<KnownAccount>,
-    /// Held exclusively while the account is added or removed: the response to a rotation does not name the account of
-    /// its key.
+    /// Held exclusively while the account is added or removed: the response to a rotation does not identify the
+    /// incarnation of the account.
     pub lifetime: RwLock<()>,
 }
 
 impl MixedShared {
-    /// With an account of its own if there is an admin listener, else with the development account, whose key never changes.
+    /// Uses a separate account if there is an admin listener, else the development account, whose key never
+    /// changes.
     pub fn new(admin_file: Option<PathBuf>, seed: u64) -> Self {
         let mut known = KnownAccount::default();
         if admin_file.is_none() {
@@ -68,7 +70,7 @@ impl MixedShared {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The admin listener of the server that runs now, if there is one.
+    /// The admin listener of the running server, if there is one.
     pub fn admin(&self) -> Option<AdminListener> {
         self.admin_file.as_deref().and_then(AdminListener::read)
     }

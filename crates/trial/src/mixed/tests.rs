@@ -1,4 +1,4 @@
-//! The search finds what accounts, keys, policies and scans must never do.
+//! The search detects violations by accounts, keys, policies and scans.
 
 use super::record::{AccountChange, MixedCall, MixedOutput, TableAction};
 use crate::linear::{self, SearchVerdict, check};
@@ -23,7 +23,7 @@ fn expect(verdict: SearchVerdict, events: &[Event]) {
     assert_eq!(check(events), verdict, "{events:?}");
 }
 
-/// A former bug: with concurrent rotations, an old key stayed valid.
+/// With concurrent rotations, an old key stayed valid.
 #[test]
 fn keys_that_stay_valid_are_found() {
     let rotated = || account(2, 3, AccountChange::Rotate { slot: 0, key: 3 }, MixedOutput::Applied);
@@ -37,7 +37,7 @@ fn keys_that_stay_valid_are_found() {
     expect(SearchVerdict::Impossible, &[added(), rotated(), used(4, 2, MixedOutput::Denied)]);
 }
 
-/// A former bug: tables that were created during the removal of their account reappeared under its successor.
+/// Tables that were created during the removal of their account reappeared under its successor.
 #[test]
 fn tables_that_outlive_their_account_are_found() {
     let removed = || table(4, 5, 1, TableAction::End, MixedOutput::Applied);
@@ -63,7 +63,7 @@ fn policies_that_stay_valid_are_found() {
     expect(SearchVerdict::Impossible, &[created(), set(2, Some(7)), set(4, None), used(6)]);
 }
 
-/// Each page of a scan shows one moment.
+/// Each page of a scan is a snapshot.
 #[test]
 fn pages_of_two_moments_are_found() {
     let created = || table(0, 1, 1, TableAction::Create, MixedOutput::Applied);

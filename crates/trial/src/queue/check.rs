@@ -1,7 +1,7 @@
 //! The rules of a queue, checked on a recorded history.
 //!
-//! Times are those of the clients, so an operation took effect at some moment between its start and its end. A rule is
-//! reported as broken only if no choice of these moments satisfies it.
+//! Times are measured by the clients, so an operation took effect at some time between its start and its end. A
+//! rule is reported as broken only if no choice of these times satisfies it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use super::gone;
 
-/// How much shorter a hold may be than the client asked for: times of visibility are full seconds on the wire.
+/// Maximum difference between the requested and the actual duration of a hold: visibility times are full
+/// seconds on the wire.
 pub(super) const SLACK: Duration = Duration::from_secs(1);
 
-/// A message as a client received it.
+/// A message as received by a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Its number.
@@ -21,9 +22,9 @@ pub struct Received {
     pub version: u64,
     /// The receipt.
     pub receipt: String,
-    /// How often it has been received from this queue.
+    /// Number of times that it has been received from this queue.
     pub dequeue_count: u64,
-    /// Is the queue the one that messages are moved to?
+    /// Is this the queue to which messages are moved?
     pub is_moved: bool,
 }
 
@@ -34,7 +35,7 @@ pub enum Act {
     Put {
         /// Its number.
         message: u64,
-        /// The seconds that it lives, if it expires before the history ends.
+        /// Its time to live in seconds, if it expires before the history ends.
         ttl: Option<u64>,
     },
     /// Deletes all messages that were not moved.
@@ -43,7 +44,7 @@ pub enum Act {
     Move,
     /// Gets messages.
     Get {
-        /// How long they are hidden.
+        /// The time for which they are hidden.
         seconds: u64,
         /// The messages.
         received: Vec<Received>,
@@ -52,11 +53,11 @@ pub enum Act {
     Update {
         /// Its number.
         message: u64,
-        /// The receipt that the client had.
+        /// The receipt that the client used.
         receipt: String,
         /// The new version.
         version: u64,
-        /// How long it is hidden from now on.
+        /// The time for which it is hidden from now on.
         seconds: u64,
         /// The receipt in the response.
         given: Option<String>,
@@ -65,7 +66,7 @@ pub enum Act {
     Delete {
         /// Its number.
         message: u64,
-        /// The receipt that the client had.
+        /// The receipt that the client used.
         receipt: String,
     },
 }
@@ -88,7 +89,8 @@ pub struct QueueEvent {
     pub client: usize,
     /// When it was sent.
     pub start: Duration,
-    /// When the response arrived. Without one: when the operation could no longer take effect.
+    /// The time of the response. Without a response: the time after which the operation could no longer take
+    /// effect.
     pub end: Duration,
     /// The request, and the response.
     pub act: Act,
@@ -100,15 +102,15 @@ pub struct QueueEvent {
 #[derive(Default)]
 pub(super) struct Life<'a> {
     pub(super) put: Option<&'a QueueEvent>,
-    /// How long it lives, if it expires.
+    /// Its time to live, if it expires.
     pub(super) ttl: Option<Duration>,
     pub(super) gets: Vec<(&'a QueueEvent, &'a Received, u64)>,
     updates: Vec<(&'a QueueEvent, u64, u64)>,
     deletes: Vec<&'a QueueEvent>,
 }
 
-/// Messages that must exist: acknowledged or received, and never deleted or cleared, not even perhaps. Those that expire need
-/// not exist.
+/// Messages that must exist: those that were acknowledged or received, and certainly not deleted or cleared.
+/// Those that expire need not exist.
 pub fn must_exist(events: &[QueueEvent]) -> BTreeSet<u64> {
     let lives = lives(events);
     let exists = |life: &Life<'_>| {
@@ -122,8 +124,8 @@ pub fn must_exist(events: &[QueueEvent]) -> BTreeSet<u64> {
 }
 
 impl Life<'_> {
-    /// The message was certainly not deleted by this: it was rejected, or the message was received when it was too late for
-    /// it to take effect.
+    /// Is it certain that this did not delete the message? Either it was rejected, or the message was received
+    /// when it could no longer take effect.
     fn outlived(&self, delete: &QueueEvent) -> bool {
         match delete.outcome {
             CallOutcome::Done => false,
@@ -133,7 +135,7 @@ impl Life<'_> {
     }
 }
 
-/// Checks all rules. An error says which message broke which.
+/// Checks all rules. An error contains the message and the broken rule.
 pub fn check(events: &[QueueEvent]) -> Result<(), String> {
     let receipts = receipts(events);
     for (message, life) in lives(events) {
@@ -225,7 +227,7 @@ fn may_follow(
 
 fn counts_and_versions_grow(life: &Life<'_>) -> Result<(), String> {
     for (first, seen, _) in &life.gets {
-        // A queue that messages are moved to counts anew.
+        // The dequeue count restarts in the queue to which messages are moved.
         let later = life.gets.iter().find(|(second, again, _)| {
             let is_later = second.start > first.end && again.is_moved == seen.is_moved;
             is_later && again.dequeue_count <= seen.dequeue_count
@@ -243,7 +245,7 @@ fn counts_and_versions_grow(life: &Life<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The operation that has issued each receipt.
+/// The operation that issued each receipt.
 fn receipts(events: &[QueueEvent]) -> HashMap<&str, &QueueEvent> {
     let mut given = HashMap::new();
     for event in events {
@@ -289,7 +291,7 @@ fn old_receipts_are_rejected(
     Ok(())
 }
 
-/// Only a get, an update or a delete makes a receipt invalid, or what removes the message from its queue.
+/// A receipt becomes invalid only by a get, an update, a delete, or the removal of the message from its queue.
 fn rejections_have_a_reason(
     life: &Life<'_>,
     events: &[QueueEvent],
@@ -307,7 +309,7 @@ fn rejections_have_a_reason(
         };
         let gets = life.gets.iter().map(|(get, ..)| *get);
         let changes = life.updates.iter().map(|(update, ..)| *update).chain(life.deletes.iter().copied());
-        // The messages that a get without a response has received are not known.
+        // The messages received by a get without a response are unknown.
         let lost = events
             .iter()
             .filter(|other| matches!(other.act, Act::Get { .. }) && other.outcome == CallOutcome::Unknown);

@@ -1,4 +1,4 @@
-//! Each rule finds a history that breaks it, and accepts the nearest one that does not.
+//! Each rule rejects a history that breaks it, and accepts a similar one that does not.
 
 use super::*;
 
@@ -122,7 +122,7 @@ fn the_newest_receipt_is_not_rejected() {
     assert_eq!(then(&[lost, rejected(delete(6, 7, "a"))]), Ok(()));
 }
 
-/// Messages that were never hidden come in the order of their puts, if these did not overlap.
+/// Messages that were never hidden are received in the order of their puts, if these did not overlap.
 #[test]
 fn messages_are_received_in_the_order_of_their_puts() {
     let put = |message, start, end| event(start, end, Act::Put { message, ttl: None });
@@ -151,7 +151,8 @@ fn only_acknowledged_messages_that_were_never_deleted_must_exist() {
     }
 }
 
-/// A delete that a process had under way when it was killed could excuse the loss of a message that the next process still had.
+/// A delete that was in progress when its process was killed could excuse the loss of a message that the next
+/// process still had.
 #[test]
 fn a_message_that_was_received_after_a_lost_delete_had_ended_must_exist() {
     let lost = unknown(delete(4, 50, "a"));
@@ -170,7 +171,7 @@ fn moving(start: u64, end: u64) -> QueueEvent {
     event(start, end, Act::Move)
 }
 
-/// A get from the queue that messages are moved to.
+/// A get from the queue to which messages are moved.
 fn get_moved(start: u64, end: u64, receipt: &str, dequeue_count: u64) -> QueueEvent {
     let mut get = get(start, end, receipt, dequeue_count);
     if let Act::Get { received, .. } = &mut get.act {
@@ -198,7 +199,7 @@ fn a_message_that_may_be_cleared_need_not_exist() {
     let late = event(4, 5, Act::Put { message: M, ttl: None });
     assert!(must_exist(&[clear(2, 3), late]).contains(&M));
     assert!(must_exist(&[put(), unknown(clear(2, 3)), get(4, 5, "a", 1)]).contains(&M), "it was not cleared");
-    // A receipt of a cleared message is rejected rightly.
+    // Rejecting a receipt of a cleared message is correct.
     assert_eq!(check(&[put(), get(2, 3, "a", 1), clear(4, 5), rejected(delete(6, 7, "a"))]), Ok(()));
     breaks("nothing can have", &[put(), clear(0, 1), get(2, 3, "a", 1), rejected(delete(6, 7, "a"))]);
 }
@@ -209,7 +210,7 @@ fn expired_messages_stay_gone() {
     assert_eq!(check(&[put(), get(2900, 2901, "a", 1)]), Ok(()), "times are full seconds");
     breaks("after it had expired", &[put(), get(3100, 3101, "a", 1)]);
     assert!(must_exist(&[put()]).is_empty());
-    // A receipt of an expired message is rejected rightly, and so is an update beyond the end of its life.
+    // Rejecting a receipt of an expired message is correct, and so is rejecting an update beyond its lifetime.
     assert_eq!(check(&[put(), get(2, 3, "a", 1), rejected(delete(1900, 1901, "a"))]), Ok(()));
     assert_eq!(check(&[put(), get(2, 3, "a", 1), rejected(update(4, 5, "a", 3))]), Ok(()));
     breaks("nothing can have", &[put(), get(2, 3, "a", 1), rejected(delete(4, 5, "a"))]);
@@ -223,7 +224,7 @@ fn moved_messages_are_in_one_queue() {
     breaks("nothing has moved it", &[put(), rejected(moving(2, 3)), get_moved(4, 5, "a", 1)]);
     breaks("after it had been moved", &[&moved[..], &[get(9000, 9001, "b", 1)]].concat());
     breaks("two holders", &[put(), get(1, 2, "a", 1), moving(3, 4), get_moved(5, 6, "b", 1)]);
-    // The other queue counts anew.
+    // The dequeue count restarts in the other queue.
     let first = [put(), get(1, 2, "a", 1), moving(5000, 5001), get_moved(5002, 5003, "b", 1)];
     assert_eq!(check(&first), Ok(()));
     breaks("dequeue count", &[&first[..], &[get_moved(9000, 9001, "c", 1)]].concat());

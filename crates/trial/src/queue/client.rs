@@ -11,17 +11,17 @@ use crate::caller::TrialCaller;
 use crate::linear::LogicalClock;
 use crate::random::Random;
 
-/// How long messages stay hidden: long compared with a history, short enough to wait for at the end.
+/// The time for which messages stay hidden: long compared with a history, short enough to wait for at the end.
 const HIDDEN_SECONDS: [u64; 2] = [3, 5];
 /// Maximum messages that a client requests.
 const BATCH_MAX: usize = 8;
-/// How long some messages live: they expire while others are still hidden.
+/// The time to live of some messages: they expire while others are still hidden.
 const LIFE_SECONDS: u64 = 2;
 /// Maximum messages that a client moves at a time.
 const MOVE_MAX: usize = 4;
 /// One of this many clients clears the queue in the middle of its work.
 const CLEARING: usize = 5;
-/// Maximum messages that a client puts; distinguishes the messages of clients.
+/// Maximum messages that a client puts; keeps the numbers of different clients apart.
 const MESSAGES_MAX: u64 = 1_000_000;
 
 /// A message in hand.
@@ -34,7 +34,7 @@ struct Held {
 pub struct Timing {
     /// When things happened.
     pub watch: Stopwatch,
-    /// How many operations have been sent.
+    /// Number of operations that have been sent.
     pub progress: LogicalClock,
 }
 
@@ -42,7 +42,7 @@ pub struct Timing {
 pub struct Client {
     number: usize,
     caller: TrialCaller,
-    /// The queue that messages are put into, and the one that they are moved to.
+    /// The queue into which messages are put, and the one to which they are moved.
     queues: [String; 2],
     random: Random,
     timing: Timing,
@@ -62,7 +62,7 @@ impl Client {
         Self { number, caller, queues, random, timing, put: 0, held: Vec::new(), events: Vec::new() }
     }
 
-    /// Does a number of operations; ends early when the server is gone.
+    /// Executes a number of operations; ends early when the server has stopped.
     pub async fn run(mut self, operations: usize) -> Result<Vec<QueueEvent>, String> {
         for at in 0..operations {
             let clears = self.number.is_multiple_of(CLEARING) && at == operations / 2;
@@ -223,7 +223,7 @@ impl Client {
         event.outcome = match response.map(|response| response.status) {
             None => return Ok(false),
             Some(status) if status == success => CallOutcome::Done,
-            // The message is gone, or the receipt is no longer the latest.
+            // The message no longer exists, or the receipt is not the latest one.
             Some(400 | 404) if matches!(event.act, Act::Update { .. } | Act::Delete { .. }) => {
                 CallOutcome::Rejected
             }

@@ -1,11 +1,11 @@
-//! Rules for messages that leave their queue without being deleted: it was cleared, they expired, or they were moved to
-//! another queue.
+//! Rules for messages that leave their queue without being deleted: because the queue was cleared, or because
+//! they expired or were moved to another queue.
 
 use std::time::Duration;
 
 use super::check::{Act, CallOutcome, Life, QueueEvent, SLACK};
 
-/// Checks that nothing comes back, and that a message is in one queue.
+/// Checks that nothing reappears, and that each message is in only one queue.
 pub(super) fn stays_gone(life: &Life<'_>, events: &[QueueEvent]) -> Result<(), String> {
     stays_cleared(life, events)?;
     stays_expired(life)?;
@@ -37,12 +37,12 @@ fn stays_expired(life: &Life<'_>) -> Result<(), String> {
     }
 }
 
-/// From then on the message has certainly expired.
+/// The time when the message has certainly expired.
 fn last_moment(life: &Life<'_>) -> Option<Duration> {
     Some(life.put?.end.saturating_add(life.ttl?).saturating_add(SLACK))
 }
 
-/// From then on all messages that expire have certainly done so. Zero if there are none.
+/// The time when all expiring messages have certainly expired. Zero if there are none.
 pub(super) fn all_expired<'a>(lives: impl Iterator<Item = Life<'a>>) -> Duration {
     let acknowledged = |life: &Life<'a>| life.put.is_some_and(|put| put.outcome == CallOutcome::Done);
     lives.filter(acknowledged).filter_map(|life| last_moment(&life)).max().unwrap_or_default()
@@ -60,14 +60,15 @@ fn moves_once(life: &Life<'_>, events: &[QueueEvent]) -> Result<(), String> {
     Ok(())
 }
 
-/// May the message have left its queue by the end of this event? `may_be_between` tells whether another event matters.
+/// May the message have left its queue by the end of this event? `may_be_between` says whether another event
+/// matters.
 pub(super) fn may_be_gone(
     life: &Life<'_>,
     events: &[QueueEvent],
     event: &QueueEvent,
     may_be_between: impl Fn(&&QueueEvent) -> bool,
 ) -> bool {
-    // An update may not hide a message for longer than it lives.
+    // An update must not hide a message for longer than its lifetime.
     let hidden = match event.act {
         Act::Update { seconds, .. } => Duration::from_secs(seconds),
         _ => Duration::ZERO,
@@ -78,7 +79,7 @@ pub(super) fn may_be_gone(
     may_expire || clears(events).chain(moves(events)).any(|other| may_be_between(&other))
 }
 
-/// Was the message certainly not cleared?
+/// Is it certain that the message was not cleared?
 pub(super) fn outlives_clears(life: &Life<'_>, events: &[QueueEvent]) -> bool {
     let put = life.put.map(|put| put.start).unwrap_or_default();
     clears(events)
@@ -94,7 +95,7 @@ fn moves(events: &[QueueEvent]) -> impl Iterator<Item = &QueueEvent> {
     applied(events).filter(|event| event.act == Act::Move)
 }
 
-/// Events that changed something, or may have.
+/// Events that changed something, or may have changed it.
 fn applied(events: &[QueueEvent]) -> impl Iterator<Item = &QueueEvent> {
     events.iter().filter(|event| event.outcome != CallOutcome::Rejected)
 }

@@ -9,15 +9,15 @@ use super::wire::{self, Message};
 use crate::random::Random;
 use crate::soak::{Link, Shared};
 
-/// Messages of a queue: the data is bounded, so nothing has a reason to grow.
+/// Number of messages in a queue: the data is bounded, so growth is an error.
 const MESSAGES: usize = 200;
 /// Messages of a get.
 const BATCH: usize = 32;
-/// How long received messages are hidden.
+/// The time for which received messages are hidden.
 const HIDDEN_SECONDS: u64 = 2;
 /// After a lost response, messages may be hidden for this long, because times are rounded.
 const HIDDEN_TIME_MAX: Duration = Duration::from_secs(HIDDEN_SECONDS + 1);
-/// How long hidden messages may take to come back on a slow machine.
+/// Maximum time until hidden messages become visible again on a slow machine.
 const RETURN_TIME_MAX: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -27,7 +27,7 @@ pub(crate) struct Worker {
     random: Random,
     link: Link,
     put: u64,
-    /// Messages of the queue. `true` if it is certain that they exist.
+    /// The messages of the queue. The value is true if a message certainly exists.
     messages: BTreeMap<u64, bool>,
 }
 
@@ -118,7 +118,7 @@ impl Worker {
         Ok(true)
     }
 
-    /// Empties the queue after a lost response: everything that certainly exists must come back.
+    /// Empties the queue after a lost response: everything that certainly exists must become visible again.
     async fn settle(&mut self) -> Result<(), String> {
         let mut began = Instant::now();
         loop {

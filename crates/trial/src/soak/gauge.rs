@@ -1,4 +1,4 @@
-//! Measurements during a soak, and whether they stay flat.
+//! Measurements during a soak, and the check that they do not grow.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Latencies by powers of two of a microsecond.
 const BUCKETS: usize = 32;
 
-/// Growth that counts as noise, in addition to a share of the previous value.
+/// Absolute growth that counts as noise, in addition to a share of the previous value.
 const MEMORY_SPARE: u64 = 32 << 20;
 const HANDLES_SPARE: u64 = 32;
 const DISK_SPARE: u64 = 256 << 20;
@@ -40,7 +40,7 @@ pub struct Gauge {
     pub p99: u64,
     /// Memory that the server holds.
     pub memory: u64,
-    /// Files and sockets that it holds.
+    /// Number of files and sockets that it has open.
     pub handles: u64,
     /// Its data.
     pub disk: u64,
@@ -113,12 +113,12 @@ type Figure = (&'static str, fn(&Gauge) -> u64, u64, u64);
 pub struct SoakReport {
     /// The moments.
     pub gauges: Vec<Gauge>,
-    /// How often the server was started again.
+    /// Number of restarts of the server.
     pub restarts: u64,
 }
 
 impl SoakReport {
-    /// Was it long enough to distinguish growth from warming up?
+    /// Was the soak long enough to distinguish growth from warming up?
     pub fn tells_growth(&self) -> bool {
         self.gauges.last().is_some_and(|gauge| gauge.at >= TELLING)
     }

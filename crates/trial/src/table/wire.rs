@@ -1,4 +1,4 @@
-//! Requests and responses of the Table service as the trials use them.
+//! The trials' requests to the Table service, and its responses.
 
 use std::fmt::Write as _;
 
@@ -48,13 +48,13 @@ impl WireRequest {
         Self { method, target: target.into(), fields: Vec::new(), body: String::new() }
     }
 
-    /// The same with a header field.
+    /// Adds a header field.
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.fields.push((name, value.into()));
         self
     }
 
-    /// The same with a JSON body.
+    /// Adds a JSON body.
     pub fn json(mut self, body: impl Into<String>) -> Self {
         self.body = body.into();
         self.with("Content-Type", "application/json")
@@ -70,7 +70,7 @@ impl TableCaller {
         Self(crate::caller::TrialCaller::new(Service::Table, authority))
     }
 
-    /// The server was started again, perhaps at another address.
+    /// Sets the new address after a restart of the server.
     pub fn moved(&mut self, authority: &str) {
         self.0.moved(authority);
     }
@@ -80,7 +80,7 @@ impl TableCaller {
         self.0.send(self.request(call)).await.map(reply)
     }
 
-    /// Sends a call that may be sent twice: again on a new connection if the first one is closed.
+    /// Sends a call that may be repeated: if the connection is closed, sends it again on a new one.
     pub async fn ask(&mut self, call: &WireRequest) -> Result<TableReply, Lost> {
         self.0.send_twice(self.request(call)).await.map(reply)
     }
@@ -119,7 +119,7 @@ fn reply(response: Response) -> TableReply {
     }
 }
 
-/// The time in an ETag or a Timestamp as a number that grows with it.
+/// The time in an ETag or a Timestamp, as a number with the same order.
 pub fn version(text: &str) -> Option<u128> {
     let time = text.split('\'').nth(1).unwrap_or(text).replace("%3A", ":");
     let time = time.strip_suffix('Z')?;
@@ -128,7 +128,7 @@ pub fn version(text: &str) -> Option<u128> {
     format!("{digits}{fraction:0<7}").parse().ok()
 }
 
-/// A string as a part of a URL.
+/// Escapes a string for a URL.
 pub fn escaped(text: &str) -> String {
     let mut bytes = Vec::new();
     percent::encode_into(&mut bytes, text);
@@ -141,7 +141,7 @@ pub fn entity_path(table: &str, partition: &str, row: &str) -> String {
     format!("/{table}(PartitionKey='{}',RowKey='{}')", quoted(partition), quoted(row))
 }
 
-/// A transaction of these calls.
+/// A transaction with these calls.
 pub fn batch(authority: &str, calls: &[WireRequest]) -> WireRequest {
     let mut body = String::from("--batch_b\r\nContent-Type: multipart/mixed; boundary=changeset_c\r\n\r\n");
     for call in calls {

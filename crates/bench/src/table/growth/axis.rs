@@ -8,7 +8,7 @@ use lazuli_protocol::table::continuation;
 const ENTITIES: [u64; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 /// Numbers of partitions or tables to measure. The total number of entities is always the largest of these.
 const PARTS: [u64; 3] = [1, 1_000, 100_000];
-/// Entities per partition when the number of partitions is not what grows; also entities per transaction.
+/// Entities per partition if the number of partitions does not grow; also entities per transaction.
 const PARTITION_ROWS: u64 = 100;
 
 /// The quantity that grows.
@@ -56,7 +56,7 @@ impl fmt::Display for Axis {
     }
 }
 
-/// Where entities are, by their numbers.
+/// The location of entities, by their numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) entities: u64,
@@ -78,7 +78,7 @@ impl Layout {
         self.partition_rows.min(PARTITION_ROWS)
     }
 
-    /// Where the last page of the first table begins.
+    /// The start of the last page of the first table.
     pub(super) fn last_page(&self) -> String {
         let number = self.table_rows.saturating_sub(1000);
         let (partition, row) =

@@ -1,6 +1,6 @@
 //! The cost of an operation as the data grows: more entities, more partitions, more tables.
 //!
-//! It compares the costs of one server in one run: only their change with the size matters.
+//! The costs of one server in one run are compared: only their change with the size matters.
 
 mod axis;
 mod report;
@@ -23,7 +23,7 @@ pub use report::Growth;
 
 /// Connections that read pages.
 const PAGERS: usize = 4;
-/// The part of a slice that an operation runs before it is measured.
+/// The part of a slice for which an operation runs before it is measured.
 const WARM_SHARE: u32 = 4;
 
 /// Distinguishes the entities that are inserted.
@@ -100,11 +100,11 @@ pub struct GrowthPoint {
     pub operation: GrowthOperation,
     /// Operations per second.
     pub rate: f64,
-    /// Processor time of the server for each.
+    /// CPU time of the server per operation.
     pub cpu_micros: f64,
     /// The median latency.
     pub p50_micros: u64,
-    /// 99 of 100 are below.
+    /// The 99th percentile of the latency.
     pub p99_micros: u64,
     /// Memory of the server at the end.
     pub memory_bytes: u64,
@@ -112,13 +112,13 @@ pub struct GrowthPoint {
 
 /// Progress of a run.
 pub enum GrowthEvent<'a> {
-    /// The next step begins, or one has something to say.
+    /// The next step begins, or the current one reports something.
     Step(&'a str),
     /// A measurement is finished: its row below [`Growth::heading`].
     Finished(&'a str),
 }
 
-/// Measures each operation at each size of each axis. The long form goes to ten million entities.
+/// Measures each operation at each size of each axis. The long form continues up to ten million entities.
 pub async fn run(
     options: &Options,
     axes: &[Axis],
@@ -131,7 +131,7 @@ pub async fn run(
         let mut started: Option<Process> = None;
         let mut loaded = 0;
         for &size in axis.sizes(is_long) {
-            // The axis of entities adds to the data that is there; the others start with new data.
+            // The axis of entities adds to the existing data; the others start with new data.
             let process = match started.take().filter(|_| axis == Axis::Entities) {
                 Some(process) => process,
                 None => {
@@ -145,7 +145,7 @@ pub async fn run(
             load(&process, layout, loaded).await?;
             loaded = layout.entities;
             for operation in GrowthOperation::ALL {
-                // Not for writes: the background work that they cause is part of their cost.
+                // Do not wait after writes: the background work that they cause is part of their cost.
                 if !operation.is_write() && !process.rests().await {
                     report_event(GrowthEvent::Step(&format!(
                         "{size} {axis}: the server does not become idle; its background work is measured too"
@@ -166,7 +166,7 @@ pub async fn run(
 /// Creates the tables, and the entities from `first` on.
 async fn load(process: &Process, layout: Layout, first: u64) -> Result<(), String> {
     let tables = layout.entities / layout.table_rows;
-    // The one table of the axis of entities exists from the first size on.
+    // The only table of the axis of entities exists from the first size on.
     if first == 0 {
         in_parallel(process, Service::Table, tables, move |mut session, number| async move {
             let table = layout.table(number * layout.table_rows);

@@ -9,14 +9,14 @@ use crate::Options;
 use crate::page::{self, ChartBar};
 use crate::session::now;
 
-/// The size that larger ones are compared with.
+/// The size to which larger ones are compared.
 const BASE: u64 = 10_000;
-/// The most that an operation may cost among the most entities, compared with that size.
+/// Maximum cost of an operation with the largest number of entities, relative to that size.
 const GROWTH_MAX: f64 = 1.3;
 
 /// Everything that a run measured.
 pub struct Growth {
-    /// The measurements, those of one axis and one size together.
+    /// The measurements; those of one axis and one size are adjacent.
     pub points: Vec<GrowthPoint>,
     slice_seconds: f64,
     connections: usize,
@@ -107,7 +107,8 @@ impl Growth {
         })
     }
 
-    /// The costs at the largest size compared with those at 10⁴, where the caches hold everything, and the memory.
+    /// The costs at the largest size, compared with those at 10⁴, where all data is in the caches; and the
+    /// memory.
     pub fn goals(&self) -> String {
         let mut out = String::new();
         for (operation, ratio) in self.grown() {
@@ -121,7 +122,7 @@ impl Growth {
         out + &self.memory()
     }
 
-    /// The most memory that the server had after an operation, compared with its limit.
+    /// The maximum memory of the server after an operation, compared with its limit.
     fn memory(&self) -> String {
         let Some(bytes) = self.points.iter().map(|point| point.memory_bytes).max() else {
             return String::new();

@@ -7,7 +7,7 @@ use crate::blob::record::append::{AppendCall, AppendView, length, piece, pieces}
 use crate::blob::record::{BlobCondition, Output, block::BLOBS};
 use crate::caller::TrialCaller;
 
-/// Room for a few more pieces, in a condition on the size.
+/// The size of a few more pieces, for a condition on the size.
 const ROOM_BYTES: u64 = 5_000;
 
 impl Chooser {
@@ -15,14 +15,14 @@ impl Chooser {
         match self.random.below(20) {
             0..4 => AppendCall::Get,
             4..6 => {
-                // Most creations do not replace what others have appended.
+                // Most creations do not replace the appends of other clients.
                 let condition =
                     if self.random.chance(80) { BlobCondition::Absent } else { self.condition(BLOBS) };
                 AppendCall::Create { number: self.next_number(), condition }
             }
             6..18 => {
                 let number = self.next_number();
-                // Others append as well, so a condition on the ETag is seldom met.
+                // Other clients append as well, so a condition on the ETag is rarely met.
                 let condition = if self.random.chance(20) {
                     self.condition_of_existing(BLOBS)
                 } else {
@@ -87,7 +87,7 @@ impl Chooser {
                 let pieces = pieces(&response.body)?;
                 let is_sealed = response.header("x-ms-blob-sealed") == Some("true");
                 let Some(created) = numeric(response, "x-ms-meta-created") else { return Ok(None) };
-                // A reader does not know which change has sealed it.
+                // A reader does not know which change sealed it.
                 if !is_sealed {
                     self.learn(object, pieces.last().copied().unwrap_or(created), response);
                 }

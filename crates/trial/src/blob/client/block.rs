@@ -8,7 +8,7 @@ use crate::blob::record::{BlobCondition, BlockCall, Output};
 use crate::blob::soak::content;
 use crate::caller::TrialCaller;
 
-/// Leases that clients share: with few of them, clients run into the leases of others.
+/// Leases that clients share: there are few, so that clients encounter the leases of others.
 const LEASES: usize = 4;
 
 impl Chooser {

@@ -14,7 +14,7 @@ use crate::caller::TrialCaller;
 const OBJECT: usize = BLOBS + 1;
 /// Sequence numbers of conditions and changes: few, so that conditions are often met.
 const SEQUENCE_MAX: usize = 6;
-/// The page at which the second row of the server begins: most writes are near it.
+/// The first page of the second row on the server: most writes are near it.
 const BORDER: usize = 32;
 
 impl Chooser {
@@ -33,7 +33,7 @@ impl Chooser {
                 let number = self.next_number();
                 let first = BORDER - 4 + self.random.below(8);
                 let end = (first + 1 + self.random.below(6)).min(PAGES);
-                // A cell that is written as a whole is put without a look at what it was.
+                // The server replaces a cell that is written completely without reading it.
                 let (first, end) = if self.random.chance(15) { (0, end.max(BORDER)) } else { (first, end) };
                 let condition = if self.random.chance(20) {
                     self.condition_of_existing(OBJECT)
@@ -121,7 +121,8 @@ impl Chooser {
         }
     }
 
-    /// A read does not tell the ETag of the pages that it returns: it returns each page as it is when it gets there.
+    /// A read does not return the ETag of the pages, since it returns each page as it is when the read reaches
+    /// it.
     pub(super) fn page_output(
         &mut self,
         call: &PageCall,
@@ -154,7 +155,7 @@ impl Chooser {
     }
 }
 
-/// The pages in a list of ranges; `None` if it is none.
+/// The pages in a list of ranges; `None` if the list is invalid.
 fn written(list: &str) -> Option<Vec<usize>> {
     let mut pages = Vec::new();
     for range in list.split("<PageRange>").skip(1) {

@@ -13,7 +13,7 @@ use crate::caller::TrialCaller;
 const OBJECT: usize = BLOBS + 2;
 /// Values of the tag: few, so that conditions are often met.
 pub(super) const TAGS: u32 = 4;
-/// Its name, which no other blob's name begins with.
+/// Its name. No name of another blob starts with it.
 const NAME: &str = "tagged";
 
 impl Chooser {
@@ -96,7 +96,7 @@ impl Chooser {
     }
 }
 
-/// A request that demands a tag.
+/// A request with a condition on a tag.
 fn demanding(request: Request, tag: Option<u32>) -> Request {
     match tag {
         Some(tag) => request.with("x-ms-if-tags", format!("n='{tag}'")),
@@ -104,7 +104,7 @@ fn demanding(request: Request, tag: Option<u32>) -> Request {
     }
 }
 
-/// The tag in a list of tags, if there is one; `None` if it is no such list.
+/// The tag in a list of tags, if it has one; `None` if the list is invalid.
 fn tag_in(list: &str) -> Option<Option<u32>> {
     if !list.contains("<TagSet") {
         return None;

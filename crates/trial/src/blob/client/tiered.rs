@@ -1,4 +1,4 @@
-//! What a client does with the blob that moves between tiers.
+//! The operations of a client on the blob that moves between tiers.
 
 use lazuli_probe::{Request, Response};
 
@@ -17,7 +17,7 @@ impl Chooser {
             4..8 => TierCall::GetTier,
             8..12 => {
                 let (number, condition) = (self.next_number(), self.condition(OBJECT));
-                // What is archived is of no more use.
+                // An archived blob is no longer useful.
                 let tier = Some(tier).filter(|tier| *tier != ARCHIVE && self.random.chance(50));
                 TierCall::Put { number, tier, condition }
             }
@@ -72,7 +72,7 @@ impl Chooser {
     }
 }
 
-/// The blob with its tier as the properties show it; `None` if they are strange.
+/// The blob with its tier, from its properties; `None` if they are unexpected.
 fn tier_in(response: &Response) -> Option<TieredBlob> {
     let named = |name: &str| TIERS.iter().position(|tier| tier.eq_ignore_ascii_case(name));
     let tier = named(response.header("x-ms-access-tier")?)?;

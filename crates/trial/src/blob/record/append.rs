@@ -2,9 +2,9 @@
 
 use super::{BlobCondition, Output, holds};
 
-/// Letters of most pieces, at most: several fit into the row of the tail.
+/// Maximum letters of most pieces: several fit into the row of the tail.
 const SMALL_LETTERS_MAX: u32 = 3_000;
-/// Letters of one piece in eight: too many for a row.
+/// Maximum letters of one piece in eight: too many for a row.
 const LARGE_LETTERS: u32 = 40_000;
 
 /// An operation of a client on the append blob.
@@ -12,14 +12,14 @@ const LARGE_LETTERS: u32 = 40_000;
 pub enum AppendCall {
     /// Reads all of it.
     Get,
-    /// Creates it, or replaces it by an empty one.
+    /// Creates it, or replaces it with an empty blob.
     Create {
         /// The change.
         number: u32,
         /// The condition on the blob.
         condition: BlobCondition,
     },
-    /// Appends the piece of this number.
+    /// Appends the piece with this number.
     Append {
         /// The change.
         number: u32,
@@ -46,7 +46,7 @@ pub enum AppendCall {
     },
 }
 
-/// The view of a reader.
+/// The state as seen by a reader.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AppendView {
     /// The change that created it.
@@ -62,12 +62,12 @@ pub struct AppendView {
 pub struct AppendBlob {
     view: AppendView,
     length: u64,
-    /// The change that made its ETag.
+    /// The change that produced its ETag.
     changed: u32,
 }
 
 impl AppendCall {
-    /// Changes the blob. Returns the response that the server must give.
+    /// Changes the blob. Returns the expected response.
     pub fn apply(&self, blob: &mut Option<AppendBlob>) -> Output {
         let changed = blob.as_ref().map(|blob| blob.changed);
         match (self, blob) {
@@ -120,7 +120,7 @@ pub fn length(number: u32) -> u64 {
     u64::from(number.max(1).ilog10() + 2 + letters(number))
 }
 
-/// The numbers of the pieces in a content; an error if it contains a byte that nobody wrote there.
+/// The numbers of the pieces in a content; an error if it contains a byte that was not written there.
 pub fn pieces(content: &[u8]) -> Result<Vec<u32>, String> {
     let (mut rest, mut found) = (content, Vec::new());
     while !rest.is_empty() {

@@ -1,4 +1,4 @@
-//! Block blobs that are written, read and deleted as a whole, with conditions and leases.
+//! Block blobs that are written, read and deleted completely, with conditions and leases.
 
 use super::{BlobCondition, Output, holds};
 
@@ -21,7 +21,7 @@ pub enum BlockCall {
         value: u32,
         /// The condition on the blob.
         condition: BlobCondition,
-        /// The lease that the request names.
+        /// The lease id in the request.
         lease: Option<u32>,
     },
     /// Deletes a blob.
@@ -30,7 +30,7 @@ pub enum BlockCall {
         blob: usize,
         /// The condition on the blob.
         condition: BlobCondition,
-        /// The lease that the request names.
+        /// The lease id in the request.
         lease: Option<u32>,
     },
     /// Acquires an infinite lease.
@@ -47,7 +47,7 @@ pub enum BlockCall {
         /// The id.
         id: u32,
     },
-    /// Breaks a lease at once.
+    /// Breaks a lease immediately.
     Break {
         /// Which blob.
         blob: usize,
@@ -67,7 +67,7 @@ pub enum ModelLease {
 }
 
 impl ModelLease {
-    /// The lease after a write: one that was broken is forgotten.
+    /// The lease after a write: a broken lease is removed.
     fn written(self) -> Self {
         match self {
             ModelLease::Broken(_) | ModelLease::Free => ModelLease::Free,
@@ -84,7 +84,7 @@ pub struct Blob {
 }
 
 impl BlockCall {
-    /// Does it name a condition?
+    /// Does it have a condition?
     pub fn is_conditional(&self) -> bool {
         match self {
             BlockCall::Put { condition, .. } | BlockCall::Delete { condition, .. } => {
@@ -94,7 +94,7 @@ impl BlockCall {
         }
     }
 
-    /// Which blob it is about.
+    /// The blob that it concerns.
     pub fn blob(&self) -> usize {
         match *self {
             BlockCall::Get { blob }
@@ -106,7 +106,7 @@ impl BlockCall {
         }
     }
 
-    /// The blob afterwards, and the response that the server must give.
+    /// The blob afterwards, and the expected response.
     pub fn apply(&self, blob: Blob) -> (Blob, Output) {
         if let BlockCall::Get { .. } = self {
             return (blob, Output::Value(blob.value));
@@ -119,7 +119,7 @@ impl BlockCall {
         match *self {
             BlockCall::Get { .. } => Some(blob),
             BlockCall::Put { value, condition, lease, .. } => {
-                // The lease is checked first, and its holder may create over what exists: Azure does the same.
+                // The lease is checked first, and its holder may overwrite an existing blob, as in Azure.
                 let is_holder = matches!(blob.lease, ModelLease::Held(id) if lease == Some(id));
                 let may_create = condition == BlobCondition::Absent && is_holder;
                 ((may_create || holds(condition, blob.value)) && permits(&blob, lease))
@@ -195,7 +195,8 @@ mod tests {
         assert_eq!(in_order(&[first, second, late(Output::Applied)]), SearchVerdict::Impossible);
     }
 
-    /// The search gave up on histories with many unknown writes to several blobs, since it tried all combinations.
+    /// The search gave up on histories with many unknown writes to several blobs, since it tried all
+    /// combinations.
     #[test]
     fn blobs_are_searched_one_by_one() {
         let event = |start, end, operation, output| HistoryEvent { client: 0, start, end, operation, output };

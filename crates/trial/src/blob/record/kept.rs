@@ -1,5 +1,4 @@
-//! A blob in an account that keeps what is replaced or deleted: as versions, or as deleted blobs and snapshots that can be
-//! restored.
+//! A blob in an account with versioning, or with soft delete of blobs and snapshots.
 
 use super::block::BLOBS;
 use super::{BlobCondition, Output, holds};
@@ -7,9 +6,9 @@ use super::{BlobCondition, Output, holds};
 /// What an account keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeping {
-    /// Every state of a blob, as a version. A version that is deleted can be restored.
+    /// Every state of a blob is kept as a version. A deleted version can be restored.
     Versions,
-    /// Deleted blobs and, as deleted snapshots, the states that were replaced.
+    /// Deleted blobs and, as deleted snapshots, replaced states.
     Deleted,
 }
 
@@ -17,18 +16,18 @@ impl Keeping {
     /// Both kinds.
     pub const ALL: [Self; 2] = [Keeping::Versions, Keeping::Deleted];
 
-    /// The object of the blob in an account that keeps this.
+    /// The object of the blob in an account with this kind of retention.
     pub fn object(self) -> usize {
         BLOBS + 3 + self as usize
     }
 }
 
-/// What a client asks for of the blob.
+/// An operation of a client on the blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeptCall {
     /// Reads the blob.
     Get,
-    /// Reads the version or snapshot that this change has left behind.
+    /// Reads the version or snapshot that this change left behind.
     GetPast {
         /// The change.
         number: u32,
@@ -46,17 +45,17 @@ pub enum KeptCall {
     Delete {
         /// What it must be.
         condition: BlobCondition,
-        /// Its snapshots are deleted, too. If not, it must not have any.
+        /// Deletes its snapshots, too. Otherwise, the blob must not have any.
         takes_snapshots: bool,
     },
     /// Deletes a version or snapshot.
     DeletePast {
-        /// The change that has left it behind.
+        /// The change that left it behind.
         number: u32,
     },
     /// Deletes a deleted version or snapshot permanently.
     Purge {
-        /// The change that has left it behind.
+        /// The change that left it behind.
         number: u32,
     },
     /// Restores everything that is deleted.
@@ -76,18 +75,18 @@ pub enum KeptState {
     DeletedPast,
 }
 
-/// The blob, with everything that is kept of it. Each state is named by the change that wrote it.
+/// The blob with all its retained states. Each state is identified by the change that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct KeptBlob {
     current: Option<u32>,
     /// The deleted blob, unless there are versions.
     deleted: Option<u32>,
-    /// Versions or snapshots from the oldest on, and whether each is deleted.
+    /// Versions or snapshots, the oldest first, and whether each is deleted.
     past: Vec<(u32, bool)>,
 }
 
 impl KeptCall {
-    /// Changes the blob. Returns the response that the server must give.
+    /// Changes the blob. Returns the expected response.
     pub fn apply(&self, keeping: Keeping, blob: &mut KeptBlob) -> Output {
         match *self {
             KeptCall::Get => Output::Value(blob.current),
@@ -126,7 +125,7 @@ impl KeptCall {
                 }
                 None => Output::Rejected,
             },
-            // Whether a blob of which nothing is left can be restored depends on what was swept.
+            // Whether a blob without any remaining state can be restored depends on the sweep.
             KeptCall::Undelete if keeping == Keeping::Versions || blob.exists() => {
                 blob.current = blob.current.or(blob.deleted.take());
                 blob.past.iter_mut().for_each(|(_, is_deleted)| *is_deleted = false);
@@ -138,13 +137,13 @@ impl KeptCall {
 }
 
 impl KeptBlob {
-    /// Keeps the state that is replaced or deleted.
+    /// Retains the state that is replaced or deleted.
     fn keep(&mut self, keeping: Keeping) {
         let replaced = self.current.take().or(self.deleted.take());
         self.past.extend(replaced.map(|number| (number, keeping == Keeping::Deleted)));
     }
 
-    /// Can this state be read as a version or snapshot? The blob is its own current version.
+    /// Can this state be read as a version or snapshot? The current version is the blob itself.
     fn has(&self, keeping: Keeping, number: u32) -> bool {
         let is_current = keeping == Keeping::Versions && self.current == Some(number);
         is_current || self.find(number, false).is_some()

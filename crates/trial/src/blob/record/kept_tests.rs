@@ -1,4 +1,4 @@
-//! The search finds what versions, deleted blobs and tiers must never do.
+//! The search detects violations by versions, deleted blobs and tiers.
 
 use super::kept::{Keeping, KeptCall, KeptState};
 use super::tiered::{ARCHIVE, TierCall, TieredBlob};
@@ -20,7 +20,7 @@ fn expect(verdict: SearchVerdict, steps: &[Step]) {
     assert_eq!(check(&events), verdict, "{steps:?}");
 }
 
-/// These steps are possible; with the other output of the last one they are not.
+/// These steps are possible, but not with the other output of the last one.
 #[track_caller]
 fn only(steps: &[Step], call: BlobCall, right: Output, wrong: &[Output]) {
     expect(SearchVerdict::Ordered, &[steps, &[(call.clone(), right)]].concat());
@@ -72,7 +72,7 @@ fn deleted_versions_that_are_shown_or_lost_are_found() {
     only(&restored, read(), Output::Value(Some(1)), &[Output::Value(None)]);
     let purged = [&deleted[..], &[of(KeptCall::Purge { number: 1 }), of(KeptCall::Undelete)]].concat();
     only(&purged, list(), shown(None), &[shown(Some(KeptState::Past)), shown(Some(KeptState::DeletedPast))]);
-    // The blob itself is no version to delete, and only what is deleted can be purged.
+    // The current blob is not a version that can be deleted, and only deleted states can be purged.
     let current = BlobCall::Kept(Keeping::Versions, KeptCall::DeletePast { number: 2 });
     only(&deleted, current, Output::Rejected, &[Output::Applied]);
     let live = BlobCall::Kept(Keeping::Versions, KeptCall::Purge { number: 1 });
@@ -92,7 +92,7 @@ fn deleted_blobs_that_are_shown_or_lost_are_found() {
     let (value, none) = (|number| Output::Value(Some(number)), Output::Value(None));
     only(&restored, call(KeptCall::Get), value(2), &[none.clone(), value(1)]);
     only(&restored, call(KeptCall::GetPast { number: 1 }), value(1), &[none]);
-    // The replaced state is a snapshot now.
+    // The replaced state is now a snapshot.
     only(&restored, call(delete(false)), Output::Rejected, &[Output::Applied]);
     only(&restored, call(delete(true)), Output::Applied, &[Output::Rejected]);
     only(&[], call(KeptCall::Undelete), Output::Rejected, &[Output::Applied]);

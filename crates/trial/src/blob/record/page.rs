@@ -1,4 +1,4 @@
-//! The page blob: pages are written and cleared, also under a condition on the sequence number.
+//! The page blob: pages are written and cleared, sometimes with a condition on the sequence number.
 
 use super::{BlobCondition, Output, holds};
 
@@ -12,11 +12,11 @@ pub const PAGES: usize = 40;
 pub enum PageCall {
     /// Reads all of it.
     Get,
-    /// Asks which pages are written.
+    /// Requests the written ranges.
     Ranges,
-    /// Asks for the sequence number.
+    /// Requests the sequence number.
     Sequence,
-    /// Creates it, or replaces it by an empty one.
+    /// Creates it, or replaces it with an empty blob.
     Create {
         /// The change.
         number: u32,
@@ -31,7 +31,7 @@ pub enum PageCall {
         number: u32,
         /// The first page.
         first: usize,
-        /// The page behind the last one.
+        /// The page after the last one.
         end: usize,
         /// Does it clear them?
         clears: bool,
@@ -69,18 +69,18 @@ pub enum SequenceCondition {
     Is(u64),
 }
 
-/// How the sequence number changes.
+/// The change of the sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceChange {
     /// It is one more.
     Increment,
     /// It is this.
     Update(u64),
-    /// It is this, unless it is more.
+    /// Set it to this number, unless it is greater.
     Max(u64),
 }
 
-/// A reader's view of its content.
+/// The content as seen by a reader.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PagesView {
     /// The change that created it.
@@ -94,7 +94,7 @@ pub struct PagesView {
 pub struct PageBlob {
     view: PagesView,
     sequence: u64,
-    /// The change that made its ETag.
+    /// The change that produced its ETag.
     changed: u32,
 }
 
@@ -126,7 +126,7 @@ impl PageBlob {
 }
 
 impl PageCall {
-    /// Changes the blob. Returns the response that the server must give.
+    /// Changes the blob. Returns the expected response.
     pub fn apply(&self, blob: &mut Option<PageBlob>) -> Output {
         let changed = blob.as_ref().map(|blob| blob.changed);
         match (self, blob) {
@@ -170,7 +170,7 @@ pub fn page(number: u32, page: usize) -> Vec<u8> {
     bytes
 }
 
-/// The changes that wrote the pages of a content; an error if it contains a byte that nobody wrote there.
+/// The changes that wrote the pages of a content; an error if it contains a byte that was not written there.
 pub fn pages(content: &[u8]) -> Result<Vec<Option<u32>>, String> {
     if content.len() != PAGES * PAGE_BYTES {
         return Err(format!("content of {} bytes", content.len()));

@@ -1,8 +1,8 @@
-//! The blob with a tag: conditions name the tag, and searches find the blob by it.
+//! The blob with a tag: conditions depend on the tag, and searches find the blob by it.
 
 use super::{BlobCondition, Output, holds};
 
-/// A client's request for the blob with a tag. Tags have few values, so that conditions on them are often met.
+/// A client's operation on the blob with a tag. Tags have few values, so that conditions on them are often met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TagCall {
     /// Reads the blob.
@@ -28,7 +28,7 @@ pub enum TagCall {
         /// The tag that it must have.
         tag: Option<u32>,
     },
-    /// Sets the tag. The ETag stays.
+    /// Sets the tag. The ETag does not change.
     SetTag {
         /// The new tag.
         new: u32,
@@ -51,7 +51,7 @@ pub struct TaggedBlob {
 }
 
 impl TagCall {
-    /// Does it demand a tag?
+    /// Does it have a condition on the tag?
     pub fn demands_tag(&self) -> bool {
         match self {
             TagCall::Get { tag }
@@ -62,7 +62,7 @@ impl TagCall {
         }
     }
 
-    /// Changes the blob. Returns the response that the server must give.
+    /// Changes the blob. Returns the expected response.
     pub fn apply(&self, blob: &mut Option<TaggedBlob>) -> Output {
         // A blob that does not exist has no tag.
         let own = blob.and_then(|blob| blob.tag);

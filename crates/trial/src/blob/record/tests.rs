@@ -1,4 +1,4 @@
-//! The search finds what append blobs, page blobs and tags must never do.
+//! The search detects violations by append blobs, page blobs and tags.
 
 use super::append::{length, piece, pieces};
 use super::page::{PAGES, SequenceChange, SequenceCondition, page, pages};
@@ -11,7 +11,7 @@ fn event(start: u64, end: u64, operation: BlobCall, output: Output) -> Event {
     Event { client: 0, start, end, operation, output: Some(output) }
 }
 
-/// A change whose response was lost to a kill at the moment `end`.
+/// A change whose response was lost because of a kill at the time `end`.
 fn lost(start: u64, end: u64, operation: BlobCall) -> Event {
     Event { client: 0, start, end, operation, output: None }
 }
@@ -188,7 +188,7 @@ fn searches_that_miss_a_tag_are_found() {
     expect(SearchVerdict::Ordered, &then(find(2, true)));
     expect(SearchVerdict::Impossible, &then(find(2, false)));
     expect(SearchVerdict::Impossible, &then(find(1, true)));
-    // While the tag changes, a search may find either.
+    // While the tag changes, a search may find either value.
     let during = |found| event(2, 3, BlobCall::Tag(TagCall::Find { tag: 1 }), Output::Found(found));
     let slow = |found| {
         let mut events = in_order(&changed());
@@ -200,14 +200,14 @@ fn searches_that_miss_a_tag_are_found() {
     expect(SearchVerdict::Ordered, &slow(false));
 }
 
-/// Of two changes that demand the same tag and replace it, one is rejected.
+/// Of two changes that require the same tag and replace it, one is rejected.
 #[test]
 fn lost_updates_of_a_tag_are_found() {
     let set = |new, output| (BlobCall::Tag(TagCall::SetTag { new, tag: Some(1) }), output);
     let both = |output| in_order(&[tagged(Some(1)), set(2, Output::Applied), set(3, output)]);
     expect(SearchVerdict::Ordered, &both(Output::Rejected));
     expect(SearchVerdict::Impossible, &both(Output::Applied));
-    // Tags are no part of the state that an ETag stands for.
+    // Tags are not part of the state that an ETag identifies.
     let put = TagCall::Put { number: 9, new: None, condition: BlobCondition::Is(1), tag: Some(2) };
     let replaced =
         |output| in_order(&[tagged(Some(1)), set(2, Output::Applied), (BlobCall::Tag(put.clone()), output)]);

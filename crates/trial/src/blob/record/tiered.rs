@@ -1,4 +1,4 @@
-//! The blob that moves between tiers. It begins to leave the archive, but does not arrive during a trial.
+//! The blob that moves between tiers. It may start to leave the archive, but does not finish during a trial.
 
 use super::block::BLOBS;
 use super::{BlobCondition, Output, holds};
@@ -11,7 +11,7 @@ pub const TIERS: [&str; 3] = ["Hot", "Cool", "Archive"];
 /// The last of them: an archived blob can be neither read nor replaced.
 pub const ARCHIVE: usize = 2;
 
-/// What a client asks for of the blob. A tier is a number of [`TIERS`].
+/// What a client asks for of the blob. A tier is an index into [`TIERS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TierCall {
     /// Reads its content.
@@ -27,7 +27,7 @@ pub enum TierCall {
         /// What it must be.
         condition: BlobCondition,
     },
-    /// Moves it to a tier. The ETag stays.
+    /// Moves it to a tier. The ETag does not change.
     SetTier {
         /// The tier.
         tier: usize,
@@ -44,9 +44,9 @@ pub enum TierCall {
 pub struct TieredBlob {
     /// The change that wrote it.
     pub number: u32,
-    /// Its tier, if one was chosen for it.
+    /// Its tier, if one was set explicitly.
     pub tier: Option<usize>,
-    /// The tier that it goes to from the archive.
+    /// The tier to which it moves from the archive.
     pub goes_to: Option<usize>,
 }
 
@@ -57,7 +57,7 @@ impl TieredBlob {
 }
 
 impl TierCall {
-    /// Changes the blob. Returns the response that the server must give.
+    /// Changes the blob. Returns the expected response.
     pub fn apply(&self, blob: &mut Option<TieredBlob>) -> Output {
         let changed = blob.map(|blob| blob.number);
         match (self, blob) {

@@ -1,9 +1,9 @@
-//! A blob as its worker knows it: its value, and whether it has uncommitted blocks.
+//! The state of a blob, as known to its worker: its value, and whether it has uncommitted blocks.
 //!
-//! What must stay true: a change whose response was lost took effect before its process ended, or never does. So the first
-//! read after the next start shows its outcome.
+//! What must stay true: a change whose response was lost was applied before its process ended, or never will
+//! be. So the first read after the next start shows its outcome.
 
-/// The value of a blob: the number that its content was made from, or nothing.
+/// The value of a blob: the number that its content was derived from, or nothing.
 pub(super) type Known = Option<u64>;
 
 /// A change of a blob.
@@ -30,7 +30,7 @@ impl Change {
     }
 }
 
-/// Whether a blob has uncommitted blocks.
+/// Does a blob have uncommitted blocks?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Blocks {
     #[default]
@@ -71,8 +71,8 @@ impl SoakBlob {
         };
     }
 
-    /// The response to a change was lost, and a read by the next process has found this value. `false` if the blob cannot
-    /// have it.
+    /// Records that the response to a change was lost and a read from the next process returned this value.
+    /// `false` if the blob cannot have it.
     pub(super) fn settle(&mut self, change: Change, found: Known) -> bool {
         let next = change.applied_to(self.value);
         if found == next && next != self.value {
@@ -100,8 +100,8 @@ mod tests {
         blob
     }
 
-    /// The soak took a blob with uncommitted blocks for none, so that its delete was reported as that of a blob which had
-    /// appeared late.
+    /// The soak treated a blob with uncommitted blocks as missing, so its deletion was reported as that of a
+    /// blob that had appeared late.
     #[test]
     fn a_blob_of_uncommitted_blocks_can_be_deleted() {
         let mut blob = blob(&[Change::Stage]);

@@ -1,5 +1,6 @@
-//! The blobs of a worker that are not plain block blobs: append and page blob, with a tag, with versions, deleted ones, in tiers.
-//! Every response is the one that the model of the histories gives.
+//! The blobs of a worker that are not plain block blobs: append and page blobs, blobs with a tag, with
+//! versions, deleted ones, and in different tiers. Every response must be the one that the model of the
+//! histories predicts.
 
 use lazuli_probe::Request;
 
@@ -22,7 +23,7 @@ impl Special {
         Self { chooser: Chooser::new(container.clone(), 0, random), container, model: BlobModel::default() }
     }
 
-    /// Does something with one of them.
+    /// Executes an operation on one of them.
     pub(super) async fn step(&mut self, link: &mut Link) -> Result<(), String> {
         let call = self.chooser.choose_special();
         let (next, expected) = call.apply(&self.model);
@@ -54,7 +55,7 @@ impl Special {
         Ok(())
     }
 
-    /// The response to a change was lost: reads tell what became of it.
+    /// The response to a change was lost: reads determine its outcome.
     async fn settle(&mut self, link: &mut Link, call: &BlobCall, next: BlobModel) -> Result<(), String> {
         // A change may show in nothing but the ETag.
         self.chooser.forget(call.object());
@@ -89,10 +90,11 @@ impl Special {
     }
 }
 
-/// The state after a lost change, as reads show it: the one before or the one behind it. `None` if it is neither.
+/// The state after a lost change, determined by reads: the one before or the one after it. `None` if it is
+/// neither.
 fn settled(before: &BlobModel, after: BlobModel, found: &[(BlobCall, Output)]) -> Option<BlobModel> {
     let fits = |model: &BlobModel| found.iter().all(|(read, output)| read.apply(model).1 == *output);
-    // If both fit, only the ETag differs, which nobody knows any more.
+    // If both fit, they differ only in the ETag, which is unknown.
     [after, before.clone()].into_iter().find(fits)
 }
 

@@ -1,9 +1,9 @@
-//! Concurrent clients on one partition: is there an order in which everything they saw makes sense?
+//! Concurrent clients on one partition: is there an order of the operations that explains all responses?
 //!
-//! Every operation is recorded with the moment it was sent and the moment its response arrived. [`linear`] then looks
-//! for an order of all of them, each within its own interval, in which a plain map gives the same responses. Reads of
-//! the whole partition and transactions are single operations in that order, so snapshots and atomicity are checked
-//! with it.
+//! Every operation is recorded with the times of its request and its response. [`linear`] then looks for an
+//! order of all of them, each within its own interval, in which a simple map returns the same responses. Reads
+//! of the whole partition and transactions are single operations in that order, so snapshots and atomicity are
+//! checked with it.
 
 pub mod record;
 mod worker;
@@ -24,7 +24,7 @@ use crate::table::wire::{TableCaller, WireRequest};
 pub struct Seen {
     /// Operations with a response.
     pub responses: usize,
-    /// Operations whose outcome is unknown.
+    /// Operations with an unknown outcome.
     pub unknown: usize,
     /// Transactions that were applied.
     pub transactions: usize,
@@ -38,7 +38,7 @@ impl Seen {
         self.transactions += other.transactions;
     }
 
-    /// Histories in which nothing happens have an order too, but prove nothing.
+    /// Histories without events also have an order, but prove nothing.
     pub fn shows_something(&self, shape: HistorySize) -> Result<(), String> {
         match self {
             Seen { transactions: 0, .. } => Err("no transaction was ever applied".into()),
@@ -48,7 +48,7 @@ impl Seen {
     }
 }
 
-/// Records one history of this seed on a partition of its own, and checks it. An error names the seed.
+/// Records and checks one history with this seed, on a separate partition. An error contains the seed.
 pub async fn run(
     subject: &mut impl Subject,
     table: &str,

@@ -1,8 +1,8 @@
-//! The operations of a history, and what each does to a plain map.
+//! The operations of a history, and the effect of each on a map.
 
 use crate::linear;
 
-/// Rows of the partition that histories work on.
+/// Number of rows in the partition of a history.
 pub const ROWS: usize = 4;
 
 /// The values of the rows. Every value is written at most once in a history.
@@ -11,7 +11,7 @@ pub type RowValues = [Option<u32>; ROWS];
 /// A change of one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Single {
-    /// Insert, if nothing is there.
+    /// Insert, if the row does not exist.
     Insert {
         /// Which row.
         row: usize,
@@ -48,15 +48,15 @@ pub enum Single {
 pub enum TableCall {
     /// One row.
     Get(usize),
-    /// The whole partition in one query.
+    /// Reads the whole partition in one query.
     Scan,
     /// A change.
     Write(Single),
-    /// Several changes, all or nothing.
+    /// Executes several changes, all or nothing.
     Transaction(Vec<Single>),
 }
 
-/// A response, as a client sees it.
+/// A response, as seen by a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// The value of the row.
@@ -74,7 +74,7 @@ pub enum Output {
 }
 
 impl Single {
-    /// The row that it is about.
+    /// The row that it concerns.
     pub fn row(&self) -> usize {
         match *self {
             Single::Insert { row, .. }

@@ -22,7 +22,7 @@ fn expect(verdict: SearchVerdict, events: &[Event]) {
     assert_eq!(check(events), verdict, "{events:?}");
 }
 
-/// CS-02: acknowledged changes are visible from then on.
+/// CS-02: changes are visible as soon as they are acknowledged.
 #[test]
 fn stale_reads_are_found() {
     let write = || event(0, 1, put(7), Some(Output::Applied));
@@ -36,7 +36,7 @@ fn stale_reads_are_found() {
     expect(SearchVerdict::Impossible, &back);
 }
 
-/// ER-06: a write with an unknown outcome is visible or not, but does not come and go.
+/// ER-06: a write with an unknown outcome is visible or not, but this does not change back and forth.
 #[test]
 fn unknown_writes_may_be_there_or_not() {
     let unknown = || event(0, u64::MAX, put(7), None);
@@ -50,7 +50,8 @@ fn unknown_writes_may_be_there_or_not() {
     expect(SearchVerdict::Impossible, &reads(Some(7), None));
 }
 
-/// ER-06: a write that a process had under way when it was killed is there when the next one is ready, or never.
+/// ER-06: a write that was in progress when its process was killed is visible when the next one is ready, or
+/// never.
 #[test]
 fn an_unknown_write_does_not_appear_after_its_process_has_ended() {
     let unknown = || event(0, 10, put(7), None);
@@ -60,10 +61,10 @@ fn an_unknown_write_does_not_appear_after_its_process_has_ended() {
     }
     expect(SearchVerdict::Ordered, &[unknown(), read(2, None), read(4, Some(7)), read(11, Some(7))]);
     expect(SearchVerdict::Impossible, &[unknown(), read(11, None), read(13, Some(7))]);
-    // Nor may it undo a later write.
+    // It must not undo a later write, either.
     let later = || event(11, 12, put(8), Some(Output::Applied));
     expect(SearchVerdict::Impossible, &[unknown(), later(), read(13, Some(7))]);
-    // A read that overlaps the start of the next process says nothing about the moment.
+    // A read that overlaps the start of the next process does not determine the time.
     let slow = event(9, 12, TableCall::Get(0), saw(None));
     expect(SearchVerdict::Ordered, &[unknown(), slow, read(13, Some(7))]);
 }

@@ -73,7 +73,7 @@ impl HistoryWorker {
         }
     }
 
-    /// `false` if there was no response: the connection is broken, and this client ends.
+    /// `false` if there was no response: the connection is broken, and the client ends.
     async fn perform(&mut self, operation: TableCall) -> Result<bool, String> {
         let call = self.call(&operation);
         let start = self.clock.tick();

@@ -1,4 +1,4 @@
-//! Accounts with money: transfers move it, nothing creates or loses any.
+//! Accounts with money: transfers move money, but never create or lose any.
 
 use super::{Invariant, ROWS, Read};
 use crate::random::Random;

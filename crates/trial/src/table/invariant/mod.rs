@@ -1,7 +1,7 @@
 //! Workloads whose data has a property that must hold at every moment.
 //!
-//! Writers change several rows of one partition in transactions, with the ETags of the rows that they read; readers
-//! look at the whole partition all the time. What a reader sees must have the property: always, also right after a
+//! Writers change several rows of one partition in transactions, with the ETags of the rows that they read;
+//! readers constantly read the whole partition. Its contents must always have the property, even right after a
 //! kill.
 
 mod bank;
@@ -24,7 +24,8 @@ use crate::table::wire::{TableCaller, WireRequest, batch, batch_replies, entity_
 /// Rows of the partition.
 pub const ROWS: usize = 12;
 
-/// How long a busy machine may take for a first transaction and a first read: a kill before them shows nothing.
+/// Maximum time for the first transaction and the first read on a busy machine: a kill before them proves
+/// nothing.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A row as it was read: its number and its ETag.
@@ -32,16 +33,16 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub struct Read {
     /// The value of the row.
     pub value: i64,
-    /// The ETag that the next writer must send.
+    /// The ETag for the next write.
     pub etag: String,
 }
 
-/// A property of a partition, and changes that keep it.
+/// A property of a partition, and changes that preserve it.
 pub trait Invariant: Copy + Send + Sync + 'static {
     /// The name of the workload.
     const NAME: &'static str;
 
-    /// The rows at the beginning.
+    /// The initial rows.
     fn first() -> [i64; ROWS];
 
     /// New values for some rows.
@@ -54,11 +55,11 @@ pub trait Invariant: Copy + Send + Sync + 'static {
 /// How much to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Writers, and as many readers.
+    /// Number of writers, and of readers.
     pub writers: usize,
     /// How long.
     pub time: Duration,
-    /// How often the server is killed during the run.
+    /// Number of times that the server is killed during the run.
     pub kills: usize,
 }
 
@@ -73,7 +74,7 @@ pub struct Done {
     pub reads: usize,
 }
 
-/// Runs a workload on its own partition; an error describes the state that a reader saw.
+/// Runs a workload on its own partition; an error describes the state that a reader found.
 pub async fn run<I: Invariant>(
     subject: &mut impl Subject,
     _: I,
@@ -184,7 +185,7 @@ impl Counters {
 struct Stop {
     /// It is over.
     now: AtomicBool,
-    /// The server is about to be killed: from now on a response may be missing.
+    /// Announces that the server is about to be killed: from now on, responses may be missing.
     may_be_lost: AtomicBool,
 }
 
@@ -216,7 +217,7 @@ impl Worker {
         Self { place, authority: authority.into(), caller: TableCaller::new(authority), random, done, stop }
     }
 
-    /// Reads and changes until it is stopped, or until the server is gone.
+    /// Reads and changes rows until it is stopped, or until the server has ended.
     async fn write<I: Invariant>(mut self) -> Result<(), String> {
         while !self.stop.is_now() {
             let Some(rows) = self.rows().await? else { break };
@@ -245,7 +246,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Checks until it is stopped, or until the server is gone.
+    /// Checks the partition until it is stopped, or until the server has ended.
     async fn read<I: Invariant>(mut self) -> Result<(), String> {
         while !self.stop.is_now() {
             let Some(rows) = self.rows().await? else { break };
@@ -255,7 +256,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The whole partition in one query; `None` without a response.
+    /// Reads the whole partition in one query; `None` without a response.
     async fn rows(&mut self) -> Result<Option<Vec<Read>>, String> {
         let filter = escaped(&format!("PartitionKey eq '{}'", self.place.partition));
         let call = WireRequest::new("GET", format!("/{}()?$filter={filter}", self.place.table));

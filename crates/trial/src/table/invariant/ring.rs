@@ -1,9 +1,10 @@
-//! Rows that name each other: every row names the next, and following the names visits all of them.
+//! Rows that refer to each other: every row refers to the next one, so that following the references visits all
+//! of them.
 
 use super::{Invariant, ROWS, Read};
 use crate::random::Random;
 
-/// The rows are always one ring.
+/// The rows always form one ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Ring;
 
@@ -18,7 +19,7 @@ impl Invariant for Ring {
         std::array::from_fn(|row| ((row + 1) % ROWS) as i64)
     }
 
-    /// a → b → c → d becomes a → c → b → d.
+    /// Changes a → b → c → d into a → c → b → d.
     fn change(rows: &[Read], random: &mut Random) -> Vec<(usize, i64)> {
         let follow = |row: usize| next(rows[row].value);
         let a = random.below(ROWS);

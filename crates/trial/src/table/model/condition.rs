@@ -1,4 +1,4 @@
-//! Filters, evaluated the slow and obvious way: three-valued, one comparison at a time.
+//! Filters, evaluated in a slow and obvious way: three-valued, one comparison at a time.
 
 use std::cmp::Ordering;
 

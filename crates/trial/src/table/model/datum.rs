@@ -6,10 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-/// A value. Doubles carry halves only, which every notation writes alike.
+/// A value. Doubles are multiples of 0.5, which all formats print identically.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Datum {
-    /// Not a value: a property that is not stored.
+    /// Null: a property that is not stored.
     Null,
     /// Edm.Boolean.
     Flag(bool),
@@ -23,7 +23,7 @@ pub enum Datum {
     Text(String),
     /// Edm.DateTime, at this second of a day plus 1234567 ticks.
     Moment(u8),
-    /// Edm.Guid, of sixteen equal bytes: whichever of them count first, the order is the same.
+    /// Edm.Guid with sixteen equal bytes, so that the order of comparison does not matter.
     Guid(u8),
     /// Edm.Binary.
     Bytes(Vec<u8>),
@@ -55,7 +55,7 @@ impl Datum {
         }
     }
 
-    /// As a constant of the filter language.
+    /// The value as a constant of the filter language.
     pub fn literal(&self) -> String {
         match self {
             Datum::Null => "null".into(),
@@ -101,7 +101,7 @@ impl ModelProperties {
         Self(all)
     }
 
-    /// As members of a JSON object, with the types that JSON cannot express.
+    /// The properties as members of a JSON object, with the types that JSON cannot express.
     pub fn members(&self) -> Map<String, Value> {
         let mut members = Map::new();
         for (name, value) in &self.0 {

@@ -1,8 +1,7 @@
 //! A model of the Table service in maps and rules: no engine, no bytes, no concurrency.
 //!
-//! It shares nothing with the server but the protocol's words, so that the two cannot be wrong together. The only thing
-//! that it cannot compute is the string of an ETag: it takes it from the server (`learn`), and from then on insists on
-//! it.
+//! It shares only protocol constants with the server, so that the two cannot have the same bug. The only thing
+//! that it cannot compute is the string of an ETag: it takes it from the server (`learn`), and then expects it.
 
 mod condition;
 mod datum;
@@ -53,11 +52,11 @@ pub struct ModelRow {
 pub enum Precondition {
     /// `If-Match: *`.
     Exists,
-    /// The ETag that the row has now.
+    /// The current ETag of the row.
     Current,
     /// An ETag that no row has.
     Stale,
-    /// An ETag that the row had before, as sent by a client with an outdated row.
+    /// An ETag that the row had before, as sent by a client with outdated data.
     Former,
 }
 
@@ -68,7 +67,7 @@ pub enum ModelWrite {
     Insert {
         /// The properties to store.
         properties: ModelProperties,
-        /// Is the entity wanted in the response?
+        /// Was the entity requested in the response?
         echo: bool,
     },
     /// PUT with If-Match.
@@ -81,7 +80,7 @@ pub enum ModelWrite {
     UpsertMerge(ModelProperties),
     /// DELETE with If-Match.
     Delete(Precondition),
-    /// DELETE without the If-Match that it must have.
+    /// DELETE without the required If-Match.
     BareDelete,
 }
 
@@ -111,7 +110,7 @@ struct Table {
     /// The name as spelled at its creation.
     name: String,
     rows: BTreeMap<ModelKey, ModelRow>,
-    /// The ETags that rows had before.
+    /// The previous ETags of rows.
     former: BTreeMap<ModelKey, String>,
 }
 
@@ -132,7 +131,7 @@ impl Model {
         Ok(())
     }
 
-    /// Deletes a table. A table that is not there is a missing resource, not a missing table.
+    /// Deletes a table. A missing table is reported as a missing resource.
     pub fn drop_table(&mut self, name: &str) -> Result<(), Rejection> {
         self.tables.remove(&name.to_lowercase()).map(drop).ok_or(NOT_FOUND)
     }
@@ -208,7 +207,7 @@ impl Model {
         }
     }
 
-    /// Records the ETag that the server gave a row.
+    /// Records the ETag that the server assigned to a row.
     pub fn learn(&mut self, table: &str, key: &ModelKey, etag: &str) {
         let table = self.tables.get_mut(&table.to_lowercase());
         if let Some(row) = table.and_then(|table| table.rows.get_mut(key)) {
@@ -216,7 +215,7 @@ impl Model {
         }
     }
 
-    /// An ETag that a row had and has no longer, if there is one.
+    /// A previous ETag of a row, if there is one.
     pub fn former(&self, table: &str, key: &ModelKey) -> Option<&str> {
         let table = self.table(table).ok()?;
         let former = table.former.get(key).map(String::as_str);

@@ -1,4 +1,4 @@
-//! One step on both sides, and the comparison of their results.
+//! Executes one step on both sides, and compares their results.
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ use crate::table::wire::{
 
 /// An ETag that no row ever has.
 const STALE: &str = "W/\"datetime'2001-01-01T00%3A00%3A00.0000001Z'\"";
-/// Pages of one query; more than that is an endless list.
+/// Maximum pages of one query; a longer listing is considered endless.
 const PAGES_MAX: usize = 10_000;
 
 pub(super) struct Trial {
@@ -21,7 +21,7 @@ pub(super) struct Trial {
     pub(super) caller: TableCaller,
     model: Model,
     pub(super) coverage: Coverage,
-    /// The greatest version that any change was given.
+    /// The greatest version of all changes so far.
     latest: u128,
 }
 
@@ -92,7 +92,7 @@ impl Trial {
         let filter =
             |prefix: &str, end: &str| escaped(&format!("TableName ge '{prefix}' and TableName lt '{end}'"));
         let mut found = Vec::new();
-        // A comparison of names is case-sensitive.
+        // Names are compared case-sensitively.
         for prefix in [format!("RUN{}TABLE", self.run), format!("run{}table", self.run)] {
             let target = format!("/Tables?$filter={}", filter(&prefix, &format!("{prefix}~")));
             found.extend(self.pages(&target, None).await?);
@@ -164,7 +164,7 @@ impl Trial {
         }
     }
 
-    /// A change and the state that it finds, for the coverage.
+    /// A change and the state before it, for the coverage.
     fn situation(&self, table: &str, key: &ModelKey, write: &ModelWrite) -> String {
         let mut name = name(write);
         if self.model.former(table, key).is_none() {
@@ -174,7 +174,7 @@ impl Trial {
         format!("{name}: {}", self.met(table, key))
     }
 
-    /// The situation that a change of this row finds.
+    /// The situation before a change of this row.
     fn met(&self, table: &str, key: &ModelKey) -> &'static str {
         match self.model.get(table, key) {
             Ok(_) => "a row",
@@ -317,7 +317,7 @@ impl Trial {
         }
     }
 
-    /// Nothing else is running, so there must be a response. A connection kept over a restart may be dead.
+    /// Nothing else is running, so there must be a response. A connection from before a restart may be dead.
     async fn ask(&mut self, call: &WireRequest) -> Result<TableReply, String> {
         self.caller.call(call).await.map_err(|Lost(error)| format!("no response: {error}"))
     }
@@ -330,7 +330,7 @@ fn entity(key: &ModelKey, properties: &ModelProperties) -> Value {
     Value::Object(members)
 }
 
-/// Keys, properties with their types, ETag, and the Timestamp that belongs to it.
+/// Compares keys, properties with their types, ETag, and the corresponding Timestamp.
 fn same_entity(key: &ModelKey, row: &ModelRow, found: &Value) -> Checked {
     let mut members: Map<String, Value> = found.as_object().cloned().ok_or("an entity is not an object")?;
     members.remove("odata.metadata");

@@ -1,17 +1,17 @@
-//! Which situations a run of sequences has met: a comparison that never happens finds nothing.
+//! Counts the situations in a run of sequences: a comparison that never happens finds nothing.
 //!
-//! A situation is an operation with its precondition, alone or in a transaction, and the state that it finds: a row, no
-//! row, no table.
+//! A situation is an operation with its precondition, alone or in a transaction, and the state before it: a
+//! row, no row, no table.
 
 use std::collections::BTreeMap;
 
 use crate::table::model::{ModelWrite, Precondition};
 
-/// How often each situation was met.
+/// Number of times that each situation occurred.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage(BTreeMap<String, usize>);
 
-/// The situations that a change can find.
+/// The possible situations before a change.
 const MET: [&str; 3] = ["a row", "no row", "no table"];
 
 const PRECONDITIONS: [(Precondition, &str); 4] = [
@@ -21,7 +21,7 @@ const PRECONDITIONS: [(Precondition, &str); 4] = [
     (Precondition::Former, "former"),
 ];
 
-/// Situations besides those of single changes.
+/// Situations other than those of single changes.
 const OTHERS: [&str; 24] = [
     "create a table: created",
     "create a table: rejected",
@@ -55,7 +55,7 @@ impl Coverage {
         *self.0.entry(situation.into()).or_default() += 1;
     }
 
-    /// Adds those of another run.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: Coverage) {
         for (situation, count) in other.0 {
             *self.0.entry(situation).or_default() += count;
@@ -67,7 +67,7 @@ impl Coverage {
         self.0.len()
     }
 
-    /// Situations that should have occurred and did not.
+    /// Expected situations that did not occur.
     pub fn missing(&self) -> Vec<String> {
         situations().into_iter().filter(|situation| !self.0.contains_key(situation)).collect()
     }
@@ -82,12 +82,12 @@ pub fn situations() -> Vec<String> {
     }
     let mut all: Vec<String> = OTHERS.iter().map(|&name| name.to_owned()).collect();
     for (change, met) in changes.iter().flat_map(|change| MET.map(|met| (change, met))) {
-        // Where there is no row, any ETag is as wrong as one that it had.
+        // Without a row, any other ETag is equivalent to a previous one.
         if met != "a row" && change.ends_with("former") {
             continue;
         }
         all.push(format!("{change}: {met}"));
-        // The table of a transaction is looked for once.
+        // The table of a transaction is looked up only once.
         if met != "no table" {
             all.push(format!("transaction, {change}: {met}"));
         }

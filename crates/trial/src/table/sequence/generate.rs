@@ -10,17 +10,19 @@ use crate::table::model::{
 };
 
 const TABLES: u8 = 2;
-/// Empty, quoted, escaped, and from both sides of the point where UTF-16 and code points sort differently.
+/// Empty, quoted and escaped keys, and keys from both sides of the point where UTF-16 and code points sort
+/// differently.
 const KEYS: [&str; 9] = ["", "a", "b", "B", "a b", "it's", "100%+", "\u{fb00}", "\u{10400}"];
 const NAMES: [&str; 4] = ["P", "Q", "_r", "\u{e9}t\u{e9}"];
 /// Maximum depth of a filter, and maximum number of comparisons in it.
 const FILTER_DEPTH: u32 = 3;
 const FILTER_PARTS: u32 = 8;
 
-/// A list of at most `count` steps after the creation of a table; `restarts` among them or not.
+/// A list of at most `count` steps after the creation of a table; `restarts` says whether they include
+/// restarts.
 pub fn steps(count: usize, restarts: bool) -> impl Strategy<Value = Vec<Step>> {
     let restart_weight = u32::from(restarts);
-    // One table for most steps, so that it contains something.
+    // Use one table for most steps, so that it contains data.
     let table = prop_oneof![4 => Just(0), 1 => 0..TABLES];
     let step = prop_oneof![
         8 => (table.clone(), any::<bool>()).prop_map(|(table, loud)| Step::CreateTable { table, loud }),
@@ -40,7 +42,7 @@ pub fn steps(count: usize, restarts: bool) -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
-/// Two of them more often than all others together: changes of existing rows are the most error-prone.
+/// Choose two of them more often than all others together: changes of existing rows are the most error-prone.
 fn text() -> impl Strategy<Value = &'static str> {
     prop_oneof![4 => proptest::sample::select(&KEYS[1..3]), 1 => proptest::sample::select(&KEYS[..])]
 }

@@ -1,4 +1,5 @@
-//! Random operations, one after the other, on the server and on the model: every response and the final state agree.
+//! Random operations, one after the other, on the server and on the model: every response and the final state
+//! must agree.
 
 mod check;
 mod coverage;
@@ -16,10 +17,10 @@ use crate::subject::{End, Subject};
 use crate::table::model::{Model, ModelFilter, ModelKey, ModelWrite};
 use crate::table::wire::TableCaller;
 
-/// Something to do. Tables are numbered; every run has names of its own, so that a server serves many runs.
+/// A step. Tables are numbered; every run has its own names, so that one server can be used for many runs.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Creates a table. `loud` spells its name in capitals, which is the same table.
+    /// Creates a table. `loud` spells its name in capitals, which stands for the same table.
     CreateTable {
         /// Which table.
         table: u8,
@@ -62,11 +63,11 @@ pub enum Step {
         /// Entities in a page.
         top: Option<u8>,
     },
-    /// Ends the server and starts it again.
+    /// Restarts the server.
     Restart(End),
 }
 
-/// Runs the steps on the server and on a fresh model. `run` makes the names of tables unique on the server.
+/// Runs the steps on the server and on a fresh model. `run` makes the table names unique on the server.
 ///
 /// Returns the situations that occurred; an error says which response differed, and how.
 pub async fn agree(subject: &mut impl Subject, run: u64, steps: &[Step]) -> Result<Coverage, String> {
@@ -88,10 +89,10 @@ pub async fn agree(subject: &mut impl Subject, run: u64, steps: &[Step]) -> Resu
     Ok(trial.coverage)
 }
 
-/// Tries `count` random lists of at most `length` steps. A failing list is reduced to a minimum and reported with its
-/// seed. Returns the situations that occurred in all of them.
+/// Tries `count` random lists of at most `length` steps. A failing list is minimised and reported with its
+/// seed. Returns the situations that occurred in all lists.
 ///
-/// Every case has tables of its own, so that one server serves all of them.
+/// Every case has its own tables, so that one server can be used for all of them.
 pub fn search(
     runtime: &Runtime,
     subject: &mut impl Subject,

@@ -1,4 +1,4 @@
-//! Tables that come and go while everybody else works.
+//! Tables that are created and deleted while other workers are active.
 
 use std::sync::atomic::Ordering;
 
@@ -7,10 +7,11 @@ use lazuli_model::Service;
 use crate::soak::Shared;
 use crate::table::wire::{Lost, TableCaller, TableReply, WireRequest};
 
-/// Rows that each table gets before it is deleted.
+/// Number of rows in each table before it is deleted.
 const ROWS: usize = 40;
 
-/// Creates a table, fills it, reads it, deletes it, and begins again with the same name: deleted rows stay deleted.
+/// Creates a table, fills it, reads it, deletes it, and starts over with the same name: deleted rows must stay
+/// deleted.
 pub(crate) async fn run(mut shared: Shared) -> Result<(), String> {
     let mut place = shared.place.borrow().clone();
     let mut caller = TableCaller::new(place.authority(Service::Table));
@@ -20,14 +21,14 @@ pub(crate) async fn run(mut shared: Shared) -> Result<(), String> {
             Err(Broken::Wrong(why)) => return Err(why),
             Err(Broken::Interrupted(why)) => shared.lost(place.start, &why)?,
         }
-        // The server is gone; it comes back, or the soak is over.
+        // The server has ended; it will be restarted, or the soak is over.
         let start = place.start;
         match shared.place.wait_for(|now| now.start > start).await {
             Ok(now) => place = now.clone(),
             Err(_) => break,
         }
         caller.moved(place.authority(Service::Table));
-        // The state after the last round is unknown; delete the table, whatever is in it.
+        // The state after the last round is unknown, so delete the table with its contents.
         let _ = caller.call(&WireRequest::new("DELETE", "/Tables('churn')")).await;
     }
     Ok(())
@@ -41,7 +42,7 @@ enum Broken {
     Wrong(String),
 }
 
-/// Everything that is done with one table.
+/// All operations on one table.
 async fn round(caller: &mut TableCaller) -> Result<(), Broken> {
     let create = WireRequest::new("POST", "/Tables").json("{\"TableName\":\"churn\"}");
     expect(caller, &create, 201).await?;

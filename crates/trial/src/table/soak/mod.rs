@@ -1,4 +1,5 @@
-//! The part of a soak that works on tables: workers with a partition each, and tables that come and go.
+//! The part of a soak that works on tables: workers with a partition each, and tables that are created and
+//! deleted.
 
 mod churn;
 mod worker;

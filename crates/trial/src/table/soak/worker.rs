@@ -13,14 +13,14 @@ use crate::table::wire::{
     Lost, TableCaller, TableReply, WireRequest, batch, batch_replies, entity_path, escaped,
 };
 
-/// Rows of a worker's partition: the data is bounded, so nothing has a reason to grow.
+/// Number of rows in a worker's partition: the data is bounded, so growth is an error.
 const ROWS: usize = 300;
 /// Characters of a row's filling.
 const FILLING: usize = 600;
 /// How long a server may be down.
 const AWAY_MAX: Duration = Duration::from_secs(60);
 
-/// The expected value of a row: the number written last, or nothing.
+/// The expected value of a row: the last written number, or nothing.
 type Known = Option<u64>;
 /// Changes that were sent together.
 type Changes = Vec<(usize, Known)>;
@@ -119,7 +119,8 @@ impl Worker {
         self.compare(row, found)
     }
 
-    /// Everything is as acknowledged; of the changes in progress, all are present or none.
+    /// Checks that everything is as acknowledged, and that the changes in progress were applied completely or
+    /// not at all.
     async fn check_all(&mut self, under_way: &Changes) -> Result<(), String> {
         let filter = escaped(&format!("PartitionKey eq '{}'", self.partition));
         let call = WireRequest::new("GET", format!("/{TABLE}()?$filter={filter}&$select=RowKey,N"));
