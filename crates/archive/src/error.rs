@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Result of an operation on a backup.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a backup cannot be written or read.
+/// The reason why a backup cannot be written or read.
 #[derive(Debug)]
 pub enum Error {
     /// The directory is not empty.

@@ -1,7 +1,7 @@
 //! The manifest: the list of files of a backup. It is written last, so a backup with a manifest is complete.
 //!
-//! JSON, for people and their tools. It contains its own checksum: XXH3 (64 bits) of the same text with an empty
-//! checksum. A manifest is accepted only if it is, byte for byte, what this module writes.
+//! It is JSON, for people and their tools. It contains its own checksum: XXH3 (64 bits) of the same text with
+//! an empty checksum. A manifest is accepted only if it is byte by byte equal to what this module would write.
 
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 
 /// File name.
 pub const FILE: &str = "manifest.json";
-/// Increases with every change that an older version cannot read. Version 2 has content; a backup without content is still
-/// written as version 1.
+/// Incremented with every change that older versions cannot read. Version 2 has content; a backup without
+/// content is still written as version 1.
 pub const FORMAT: u64 = 2;
 const FORMAT_OF_ROWS: u64 = 1;
 /// Maximum size of a manifest; an entry takes about 150 bytes for a part of one gibibyte.

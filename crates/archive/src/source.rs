@@ -1,19 +1,19 @@
-//! The blocks of a backup, made of an engine while it is in use.
+//! Creates the blocks of a backup from an engine that is in use.
 
 use lazuli_engine::content::{Copied, Copy, Naming};
 use lazuli_engine::{Engine, Error, Result};
 
 use crate::block::{BLOCK_BYTES, ContentBlock, Packer};
 
-/// Makes the blocks of a backup. As long as it exists, nothing that belongs to the backup is freed.
+/// Creates the blocks of a backup. While it exists, nothing that belongs to the backup is freed.
 pub struct BackupSource {
     copy: Copy,
-    /// None after the last block.
+    /// `None` after the last block.
     packer: Option<Packer>,
 }
 
 impl BackupSource {
-    /// Begins a backup of everything as of now. `naming` determines which content belongs to it.
+    /// Starts a backup of the current state. `naming` determines which content belongs to it.
     pub async fn begin(engine: &dyn Engine, naming: Box<dyn Naming>) -> Result<Self> {
         Ok(Self { copy: Copy::begin(engine, naming).await?, packer: Some(Packer::new()) })
     }
@@ -32,7 +32,7 @@ impl BackupSource {
         Ok(Some(block))
     }
 
-    /// Was the last block made?
+    /// Has the last block been created?
     pub fn is_over(&self) -> bool {
         self.packer.is_none()
     }

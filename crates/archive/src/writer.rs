@@ -14,9 +14,9 @@ use crate::block::Totals;
 use crate::error::{Error, Result};
 use crate::manifest::{BlockFile, FILE, Manifest, part_name};
 
-/// First bytes of every part.
+/// The first bytes of every part.
 pub const PART_MAGIC: [u8; 16] = *b"lazuli backup 1\n";
-/// Suffix of a file that is not complete.
+/// Suffix of an incomplete file.
 pub const PARTIAL: &str = ".partial";
 /// A part of at least this size is finished.
 const PART_BYTES_MAX: u64 = 1024 * 1024 * 1024;
@@ -164,8 +164,8 @@ fn reject_full(dir: &Path) -> Result<()> {
     if entries.next().is_some() { Err(Error::Exists(dir.into())) } else { Ok(()) }
 }
 
-/// Restricts access to an existing directory to its owner. Returns the previous mode if others had access. A directory that
-/// belongs to another user, or is meant for many to write into, is left alone.
+/// Restricts access to an existing directory to its owner. Returns the previous mode if others had access. A
+/// directory that belongs to another user, or is writable for many users, is not changed.
 fn close_to_others(dir: &Path) -> Result<Option<u32>> {
     let found = fs::metadata(dir).map_err(Error::io("read", dir))?;
     let mode = found.permissions().mode() & 0o7777;
@@ -192,7 +192,7 @@ fn sync_dir(dir: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Only the owner has access, whether or not the directory existed, and whatever its mode was.
+    /// Only the owner has access, whether the directory existed or not, and regardless of its previous mode.
     #[test]
     fn only_the_owner_can_access_a_backup() {
         let parent = tempfile::tempdir().unwrap();
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// A shared directory such as /tmp was once closed to all but the first user who made a backup there.
+    /// A backup into a shared directory such as /tmp made it inaccessible to all other users.
     #[test]
     fn a_shared_directory_is_left_alone() {
         let parent = tempfile::tempdir().unwrap();

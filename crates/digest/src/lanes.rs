@@ -1,8 +1,8 @@
-//! Lets uploads that compute MD5 at the same time share one pass over their bytes.
+//! Lets concurrent uploads that compute MD5 share one pass over their bytes.
 //!
-//! A thread that comes while enough others are hashing waits. When one of them is done, a waiting thread continues with
-//! its own bytes and those of others that wait. So no upload waits for others: a single one is hashed immediately, and
-//! the more there are, the less each of them costs.
+//! A thread that arrives while enough others are hashing waits. When one of them is done, a waiting thread
+//! continues with its own bytes and those of other waiting threads. A single upload is hashed immediately, and
+//! the more uploads there are, the less each of them costs.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -43,7 +43,7 @@ struct Ticket {
 enum Call {
     /// Its job is done.
     Done(Md5),
-    /// It is its turn to hash, beginning with its own job.
+    /// The thread must hash now, starting with its own job.
     Hash(Job),
 }
 
@@ -65,8 +65,8 @@ impl Ticket {
 }
 
 impl Lanes {
-    /// For a machine with this many processor cores. Half of them hash, at least one; the others receive and write
-    /// meanwhile.
+    /// For a machine with this many processor cores. Half of them, at least one, compute hashes; the others
+    /// receive and write at the same time.
     pub fn of(cores: usize) -> Self {
         Self::new(cores / 2)
     }
@@ -100,7 +100,7 @@ impl Lanes {
         hash
     }
 
-    /// Another thread hashes now, if one waits.
+    /// Lets another thread hash, if one is waiting.
     fn pass_on(&self) {
         let mut waiting = self.lock();
         match waiting.jobs.pop_front() {

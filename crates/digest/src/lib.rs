@@ -1,7 +1,8 @@
-//! The checksums of blob content: MD5 and CRC-64/NVME, folded while bytes stream by.
+//! The checksums of blob content: MD5 and CRC-64/NVME, updated while the bytes are streamed.
 //!
-//! Only the checksums that a request needs are computed: MD5 costs about twenty times as much as CRC-64. Uploads that
-//! compute it at the same time share the work through [`Lanes`]. Nothing here does I/O or keeps bytes.
+//! Only the checksums that a request needs are computed: MD5 costs about twenty times as much as CRC-64.
+//! Uploads that compute it at the same time share the work through [`Lanes`]. This crate does no I/O and keeps
+//! no bytes.
 
 mod lanes;
 mod md5;
@@ -24,7 +25,7 @@ pub struct ChecksumFold {
 }
 
 impl ChecksumFold {
-    /// Begins the checksums that are needed.
+    /// Starts computing the requested checksums.
     pub fn new(needed: Digests) -> Self {
         Self {
             md5: needed.md5.then(md5::Md5::default),
@@ -47,7 +48,7 @@ impl ChecksumFold {
         }
     }
 
-    /// Takes the next bytes. Waits for a moment while other threads compute MD5, and shares the work with them.
+    /// Takes the next bytes. Waits briefly while other threads compute MD5, and shares the work with them.
     pub fn update_shared(&mut self, chunks: &[Bytes], lanes: &Lanes) {
         self.md5 = self.md5.take().map(|md5| lanes.update(md5, chunks));
         if let Some(crc64) = &mut self.crc64 {
@@ -64,7 +65,7 @@ impl ChecksumFold {
     }
 }
 
-/// The checksums of bytes that are all there.
+/// The checksums of complete content.
 ///
 /// ```
 /// use lazuli_digest::{crc64_text, digest, md5_text};
@@ -121,7 +122,7 @@ mod tests {
 
     const BOTH: Digests = Digests { md5: true, crc64: true };
 
-    /// The check values of CRC-64/NVME, one of them from a recording of the live service.
+    /// The check values of CRC-64/NVME, one of them from a recording of Azure.
     #[test]
     fn vectors() {
         for (text, crc64, md5) in [

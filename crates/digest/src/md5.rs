@@ -1,7 +1,7 @@
 //! MD5, of one stream or of several at a time.
 //!
-//! Each step of MD5 needs the result of the one before, so one stream keeps only a part of a processor core busy. Four streams
-//! side by side take little longer than one. [`super::lanes`] brings them together.
+//! Each step of MD5 needs the result of the previous one, so a single stream uses only a part of a processor
+//! core. Four interleaved streams take little longer than one. [`super::lanes`] brings them together.
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Not};
 
@@ -18,7 +18,7 @@ pub struct Md5 {
     state: [u32; 4],
     /// Bytes so far.
     length: u64,
-    /// Bytes that do not make a block yet: the last `length % 64`.
+    /// Bytes that do not fill a block yet: the last `length % 64`.
     rest: [u8; BLOCK],
 }
 
@@ -57,7 +57,7 @@ impl Md5 {
         (self.length % BLOCK as u64) as usize
     }
 
-    /// The whole blocks of the next bytes. Bytes before and behind them go through `rest`.
+    /// The complete blocks of the next bytes. Bytes before and after them go through `rest`.
     fn blocks_of<'a>(&mut self, bytes: &'a [u8]) -> &'a [[u8; BLOCK]] {
         let used = self.rest_bytes();
         self.length = self.length.wrapping_add(bytes.len() as u64);
@@ -105,7 +105,7 @@ impl<'a> Lane<'a> {
         Self { hash, chunks: chunks.iter(), blocks: &[] }
     }
 
-    /// Makes sure that there are blocks; `false` at the end.
+    /// Ensures that there are blocks; `false` at the end.
     fn advance(&mut self) -> bool {
         while self.blocks.is_empty() {
             let Some(chunk) = self.chunks.next() else { return false };
@@ -115,7 +115,7 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// Hashes as many blocks of each lane as the shortest of them has.
+/// Hashes as many blocks of each lane as the shortest lane has.
 fn compress_together(lanes: &mut [Lane<'_>]) {
     let count = lanes.iter().map(|lane| lane.blocks.len()).min().unwrap_or(0);
     // An unused lane repeats the first one.
@@ -237,7 +237,8 @@ impl Not for Word {
 #[inline(always)]
 fn rounds<W: Words>(state: &mut [W; 4], message: &[W; 16]) {
     let [mut a, mut b, mut c, mut d] = *state;
-    // The parts of the second function have no bit in common. So they can be added one by one, the late one last.
+    // The parts of the second function have no bits in common, so they can be added one by one, with the one
+    // that depends on the previous step last.
     let first = |x: W, y: W, z: W, sum: W| sum + (z ^ (x & (y ^ z)));
     let second = |x: W, y: W, z: W, sum: W| sum + (y & !z) + (x & z);
     let third = |x: W, y: W, z: W, sum: W| sum + (x ^ (y ^ z));
@@ -265,7 +266,7 @@ fn rounds<W: Words>(state: &mut [W; 4], message: &[W; 16]) {
     *state = [state[0] + a, state[1] + b, state[2] + c, state[3] + d];
 }
 
-/// The whole part of 2³² times the sine of each number from 1 to 64, without its sign.
+/// The integer part of 2³² times the absolute value of the sine of each number from 1 to 64.
 const SINES: [u32; 64] = [
     0xd76a_a478,
     0xe8c7_b756,

@@ -1,4 +1,5 @@
-//! Structured messages: content in segments that carry their CRC-64, so that damage on the way is found before the end.
+//! Structured messages: content in segments with a CRC-64 each, so that damage in transit is detected before
+//! the end.
 //!
 //! Clients send and request them with `x-ms-structured-body`. All numbers are little-endian:
 //!
@@ -12,7 +13,7 @@
 
 use lazuli_model::{ErrorCode, Failure};
 
-/// The value of `x-ms-structured-body`: the only version and the only property that there are.
+/// The value of `x-ms-structured-body`: the only existing version and property.
 pub const STRUCTURED: &str = "XSM/1.0; properties=crc64";
 
 const VERSION: u8 = 1;
@@ -20,15 +21,15 @@ const HAS_CRC64: u16 = 1;
 const HEAD_BYTES: usize = 13;
 const SEGMENT_HEAD_BYTES: usize = 10;
 const CRC_BYTES: usize = 8;
-/// Content of a segment that the server writes, unless that would make too many segments.
+/// Size of the content of a segment that the server writes, unless that would result in too many segments.
 const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The part of a message that comes next.
+/// The next part of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Head,
     SegmentHead,
-    /// With the number of bytes that are left.
+    /// With the number of remaining bytes.
     Content(u64),
     SegmentCrc,
     MessageCrc,
@@ -65,7 +66,7 @@ impl Default for StructuredReader {
 }
 
 impl StructuredReader {
-    /// Takes the next bytes of the message. Returns the content among them, as ranges of those bytes.
+    /// Takes the next bytes of the message. Returns the content, as ranges of these bytes.
     pub fn read(&mut self, bytes: &[u8]) -> Result<Vec<std::ops::Range<usize>>, Failure> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -163,7 +164,7 @@ pub struct StructuredWriter {
     segment_bytes: u64,
     segments: u16,
     segment: u16,
-    /// Content of the current segment that is still to come.
+    /// Remaining content of the current segment.
     left: u64,
     /// Content of all later segments.
     later: u64,
@@ -178,7 +179,7 @@ impl StructuredWriter {
     }
 
     fn in_segments(length: u64, segment_bytes: u64) -> Self {
-        // Fits: the segments are large enough.
+        // This fits, since the segments are large enough.
         let segments = u16::try_from(length.div_ceil(segment_bytes).max(1)).unwrap_or(u16::MAX);
         Self {
             length,

@@ -22,7 +22,7 @@ pub enum Adopted {
     },
 }
 
-/// Why a row cannot be imported.
+/// The reason why a row cannot be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// The existing row has this later version.

@@ -1,4 +1,4 @@
-//! The clock that engines take versions from: an argument, so that tests can stop it or set it back.
+//! The clock from which engines derive versions. It is an argument, so that tests can stop it or set it back.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,12 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// 100 ns ticks from the year 1 to 1970.
 const UNIX_EPOCH_TICKS: u64 = 621_355_968_000_000_000;
 
-/// Returns the time in 100 ns ticks since the year 1. It may stop or go back; versions do not.
+/// Returns the time in 100 ns ticks since the year 1. It may stop or go backwards; versions do not.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> u64 + Send + Sync>);
 
 impl Clock {
-    /// A clock that shows what `ticks` returns.
+    /// A clock that returns the value of `ticks`.
     pub fn new(ticks: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(ticks))
     }

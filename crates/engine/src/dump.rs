@@ -1,12 +1,13 @@
-//! All rows of an engine at one moment, to be copied elsewhere.
+//! A snapshot of all rows of an engine, to be copied elsewhere.
 //!
-//! Invariants: rows are ordered by table, partition and row; all belong to one moment, with no commit in part; no
-//! version is greater than that of [`Marks`].
+//! Invariants: rows are ordered by table, partition and row; all belong to the same snapshot, without partial
+//! commits; no version is greater than that of [`Marks`].
 
 use crate::types::{Row, TableId, Version};
 use crate::{EngineFuture, Error};
 
-/// The state of an engine besides its rows. It ensures that no version and no table id is ever issued twice.
+/// The state of an engine in addition to its rows. It ensures that no version and no table id is ever issued
+/// twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marks {
     /// The version of the last commit.
@@ -31,9 +32,9 @@ impl Stored {
     }
 }
 
-/// The rows of one moment. Writes continue meanwhile, however long it is kept; its cost depends on the engine.
+/// A snapshot of the rows. Writes continue while it is held; its cost depends on the engine.
 pub trait Dump: Send {
-    /// The marks of the engine at that moment.
+    /// The marks of the engine at the time of the snapshot.
     fn marks(&self) -> Marks;
 
     /// The next rows; none at the end. Stops after the row that reaches `bytes_max`.

@@ -5,18 +5,18 @@ use std::fmt;
 /// The result of a call to an engine.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call failed. The messages are for the log, never for a client.
+/// The reason why a call failed. The messages are for the log, never for a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Nothing was applied; the same call may succeed at once.
+    /// Nothing was applied; the same call may succeed immediately.
     Conflict,
     /// The engine has too much work to start this in time; nothing was applied.
     Busy(String),
-    /// The change may or may not be applied.
+    /// It is unknown whether the change was applied.
     Unknown(String),
-    /// The engine is not available now; nothing was applied.
+    /// The engine is currently unavailable; nothing was applied.
     Unavailable(String),
-    /// The engine cannot hold a key, value or commit of that size; nothing was applied.
+    /// The engine cannot store a key, value or commit of that size; nothing was applied.
     TooLarge(String),
     /// Stored bytes differ from the written ones.
     Corrupt(String),

@@ -9,7 +9,7 @@ use lazuli_model::table::filter::Operator;
 use lazuli_model::utf16_cmp;
 use lazuli_model::{Value, ValueRef};
 
-/// Result of the comparison; `None` if the types are not comparable.
+/// The result of the comparison; `None` if the types are not comparable.
 pub(crate) fn compare(stored: ValueRef<'_>, operator: Operator, literal: &Value) -> Option<bool> {
     let order = match (stored, literal) {
         (ValueRef::String(left), Value::String(right)) => return Some(compare_text(left, operator, right)),
@@ -36,7 +36,7 @@ pub(crate) fn compare_text(left: &str, operator: Operator, right: &str) -> bool 
     }
 }
 
-/// Compares two constants: numbers in the wider type, other values only with their own type.
+/// Compares two constants: numbers in the wider type, other values only if the types are equal.
 pub(crate) fn compare_constants(left: &Value, operator: Operator, right: &Value) -> Option<bool> {
     match (left, right) {
         (Value::Int32(_), Value::Int64(_) | Value::Double(_)) => {
@@ -50,7 +50,7 @@ pub(crate) fn compare_constants(left: &Value, operator: Operator, right: &Value)
     }
 }
 
-/// Without an order (NaN), only `ne` holds.
+/// Without an order (NaN), only `ne` is true.
 fn holds(operator: Operator, order: Option<Ordering>) -> bool {
     match operator {
         Operator::Eq => order == Some(Ordering::Equal),

@@ -1,13 +1,14 @@
-//! Finds pairs of conditions that no value can satisfy together, so that such a filter reads nothing.
+//! Finds pairs of conditions that no value can satisfy together, so that a filter with such a pair reads
+//! nothing.
 //!
-//! Reports a contradiction only when certain; most impossible filters simply match no row.
+//! It reports only certain contradictions; most impossible filters simply match no row.
 
 use lazuli_model::EdmType;
 use lazuli_model::table::filter::{Comparison, Expr, Operator};
 
 use crate::compare::compare;
 
-/// Do two of the conditions, which must all hold, exclude each other?
+/// Do two of these conditions, which must all be true, exclude each other?
 pub(crate) fn has_contradiction(parts: &[Expr]) -> bool {
     let comparisons = || {
         parts.iter().filter_map(|part| match part {

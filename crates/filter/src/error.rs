@@ -1,10 +1,10 @@
-//! Errors for text that is not a valid filter, with the message for the client.
+//! Errors for strings that are not a valid filter, with the message for the client.
 
 use std::fmt;
 
 use lazuli_model::{EdmType, ErrorCode, Failure};
 
-/// Why a filter is rejected. Its [`Display`](fmt::Display) is the message on the wire.
+/// The reason why a filter is rejected. Its [`Display`](fmt::Display) is the message on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParseError {
     /// The text does not follow the grammar.
@@ -20,7 +20,7 @@ pub enum ParseError {
         kind: EdmType,
         /// The constant, as written.
         literal: Box<str>,
-        /// Where it starts, in UTF-16 code units.
+        /// The start of the constant, in UTF-16 code units.
         position: usize,
         /// The whole filter.
         filter: Box<str>,
@@ -41,11 +41,11 @@ pub enum ParseError {
     },
     /// The whole filter is a value, not a condition.
     NotACondition,
-    /// Well formed, but a comparison that the service does not support: `null`, two properties, an unknown property.
+    /// A well-formed comparison that the service does not support: `null`, two properties, an unknown property.
     Rejected,
     /// Nested deeper or longer than the limits allow.
     TooComplex,
-    /// A part of OData that the service does not support: functions, arithmetic, paths.
+    /// Any part of OData that the service does not support: functions, arithmetic, paths.
     NotImplemented,
 }
 

@@ -1,4 +1,4 @@
-//! Evaluates a filter on anything that has named fields: the direct implementation of the rules.
+//! Evaluates a filter on anything with named fields, directly following the rules.
 //!
 //! To evaluate one filter on many rows, use [`crate::Matcher`], which must give the same results.
 
@@ -72,7 +72,7 @@ pub fn eval(expr: &Expr, fields: &impl Fields) -> Result<Option<bool>, CorruptRo
     }
 }
 
-/// One part equal to `decisive` decides; otherwise an unknown part makes the whole unknown.
+/// If one part equals `decisive`, so does the result; otherwise an unknown part makes it unknown.
 fn chain(parts: &[Expr], fields: &impl Fields, decisive: bool) -> Result<Option<bool>, CorruptRow> {
     let mut whole = Some(!decisive);
     for part in parts {

@@ -1,4 +1,4 @@
-//! Positions of the named properties in a row, remembered from one row to the next.
+//! Positions of the named properties in a row, cached from one row to the next.
 //!
 //! Rows of a table mostly have the same properties in the same order, and often values of the same lengths. So the
 //! directory of a row is compared with that of the previous row: if it is equal, all positions are the same; if only
@@ -6,16 +6,16 @@
 
 use lazuli_model::table::row::{CorruptRow, ENTRY_BYTES, Entry, RowParts};
 
-/// Consecutive rows with another layout than their predecessor, after which remembering is suspended.
+/// Number of consecutive rows with a different layout than their predecessor after which caching is suspended.
 const MISSES_MAX: u32 = 4;
-/// Number of rows for which remembering is suspended.
+/// Number of rows for which caching is suspended.
 const PAUSE_ROWS: u32 = 60;
 
 /// Layout of the previous row.
 #[derive(Clone, Debug)]
 pub struct Layout {
     wanted: Vec<Box<[u8]>>,
-    /// Position of the value of each wanted name, if the row has it.
+    /// Position of the value of each required name, if the row has it.
     spots: Vec<Option<Spot>>,
     /// Number of properties that must be examined to find all of them.
     reach: usize,
@@ -52,7 +52,8 @@ impl Layout {
         }
     }
 
-    /// Finds the properties in a row; `false` if that is not worthwhile because no two rows are alike.
+    /// Finds the properties in a row; `false` if that is not worthwhile because the rows have different
+    /// layouts.
     #[inline]
     pub fn fit(&mut self, row: &RowParts<'_>) -> Result<bool, CorruptRow> {
         if self.is_known && row.names == self.names {
@@ -69,7 +70,7 @@ impl Layout {
         self.fit_other(row)
     }
 
-    /// Type and bytes of the value of the wanted name at this index.
+    /// Type and bytes of the value of the required name at this index.
     #[inline]
     pub fn find<'r>(&self, name: usize, values: &'r [u8]) -> Result<Option<(u8, &'r [u8])>, CorruptRow> {
         match self.spots[name] {
@@ -93,7 +94,7 @@ impl Layout {
         Ok(true)
     }
 
-    /// Does the row have the same names and types, whatever the lengths of the values?
+    /// Does the row have the same names and types, regardless of the lengths of the values?
     fn has_same_properties(&self, row: &RowParts<'_>) -> bool {
         let head = |entry: &[u8; ENTRY_BYTES]| [entry[0], entry[1], entry[2]];
         row.directory.len() == self.directory.len()

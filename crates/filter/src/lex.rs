@@ -1,6 +1,7 @@
 //! Splits the text of a filter into tokens, and parses constants into values.
 //!
-//! Every byte is examined a bounded number of times, so a hostile text costs no more than any other of its length.
+//! Every byte is examined a bounded number of times, so a hostile filter costs no more than any other of the
+//! same length.
 
 use lazuli_model::table::key::utf16_len;
 use lazuli_model::{DateTime, EdmType, Value};
@@ -22,7 +23,7 @@ pub(crate) enum Token<'a> {
     Null,
     /// An arithmetic operator or a path separator.
     Sign,
-    /// A character that starts no token.
+    /// A character that cannot start a token.
     Stray,
     /// End of the text.
     End,
@@ -95,7 +96,7 @@ impl<'a> Lexer<'a> {
         token
     }
 
-    /// Skips one of these characters if it is next.
+    /// Skips the next character if it is one of these.
     fn one_of(&mut self, wanted: &[char]) -> bool {
         let found = self.rest().starts_with(wanted);
         self.at += usize::from(found);
@@ -196,7 +197,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Characters of words. Which of them a name may contain is checked when the word turns out to be a name.
+/// The characters of words. Whether a name may contain them is checked when the word turns out to be a name.
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || (!c.is_ascii() && !c.is_whitespace())
 }

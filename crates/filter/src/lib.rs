@@ -4,7 +4,7 @@
 //!
 //! | question | function |
 //! |---|---|
-//! | what does this text mean? | [`parse()`], [`parse_optional()`] |
+//! | what does this string mean? | [`parse()`], [`parse_optional()`] |
 //! | how is this filter written? | [`print()`] |
 //! | which rows can match? | [`plan()`]: key ranges, and a residual to evaluate |
 //! | does this row match? | [`Matcher`] on stored bytes, [`eval()`] on anything that implements [`Fields`] |

@@ -1,11 +1,12 @@
 //! A filter prepared for many rows: evaluates on the stored bytes, without allocating.
 //!
-//! Rows of a table are mostly alike, so the positions of the named properties are remembered from one row to the next
-//! (see [`crate::layout`]), and only those are examined.
+//! Rows of a table are mostly alike, so the positions of the named properties are cached from one row to the
+//! next (see [`crate::layout`]), and only those are examined.
 //!
-//! If rows are not alike, a row is walked at most once, in its own order, and only until the result is known.
-//! Properties that the filter does not name are skipped without decoding; those it names are compared when the walk reaches
-//! them, wherever the comparison is in the filter. The results equal those of [`crate::matches`].
+//! If rows differ, each row is read at most once, in its own order, and only until the result is known.
+//! Properties that are not in the filter are skipped without decoding; the others are compared when they are
+//! reached, regardless of the position of the comparison in the filter. The results equal those of
+//! [`crate::matches`].
 
 use std::ops::Range;
 
@@ -28,7 +29,7 @@ pub struct Matcher {
     names: Vec<Name>,
     /// The tests of these properties, grouped by property.
     tests: Vec<Test>,
-    /// Results for the current row, while it is walked.
+    /// Results for the current row, while it is read.
     results: Vec<TestResult>,
     /// Positions of the properties in the previous row.
     layout: Layout,
@@ -71,7 +72,7 @@ enum System {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum TestResult {
-    /// The walk has not reached the property.
+    /// The property has not been reached yet.
     Open,
     Yes,
     No,
@@ -166,7 +167,7 @@ impl Ask for Look<'_, '_> {
     }
 }
 
-/// A row that is walked.
+/// A row that is being read.
 struct Walk<'m, 'r> {
     names: &'m [Name],
     tests: &'m [Test],
@@ -175,7 +176,7 @@ struct Walk<'m, 'r> {
 }
 
 impl Ask for Walk<'_, '_> {
-    /// Continues the walk until the test has a result or the row ends.
+    /// Continues reading until the test has a result or the row ends.
     fn ask(&mut self, _: usize, test: usize) -> Result<bool, CorruptRow> {
         loop {
             match self.results[test] {
@@ -213,7 +214,7 @@ impl Test {
     }
 }
 
-/// The tests of a filter in normal form that need the packed row, in filter order.
+/// The tests of a filter in normal form that need the packed row, in the order of the filter.
 fn collect<'e>(expr: &'e Expr, found: &mut Vec<(&'e str, Test)>) {
     match expr {
         Expr::And(parts) | Expr::Or(parts) => parts.iter().for_each(|part| collect(part, found)),
@@ -265,7 +266,7 @@ fn names_of(found: &[(&str, Test)]) -> Vec<Name> {
         .collect()
 }
 
-/// `next` counts, for each name, the tests already assigned: the sort was stable, so they come in order.
+/// `next` counts, for each name, the tests already assigned: the sort is stable, so they are in order.
 fn compile(expr: &Expr, names: &[Name], next: &mut [usize]) -> Node {
     match expr {
         Expr::And(parts) => Node::All(compile_parts(parts, names, next)),

@@ -1,9 +1,9 @@
-//! Converts a filter to the normal form that planning and matching use: `not` appears only before a test of a property
-//! that is not a key, chains are flat, and constants are gone unless the whole filter is one.
+//! Converts a filter to the normal form that planning and matching use: `not` appears only before a test of a
+//! property that is not a key, chains are flat, and there are no constants unless the whole filter is one.
 //!
-//! The result is true for the same entities. Where the input is false the result may be unknown, and the other way
-//! round. No caller can observe the difference, since nothing negates the whole any more. So two-valued evaluation suffices, with
-//! unknown treated as false.
+//! The result is true for the same entities. If the input is false, the result may be unknown, and the other
+//! way round. No caller can observe the difference, since the whole result is never negated. So two-valued
+//! evaluation suffices, with unknown treated as false.
 
 use lazuli_model::Value;
 use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY};
@@ -14,7 +14,7 @@ pub(crate) fn normal(expr: &Expr) -> Expr {
     push_down(expr, false)
 }
 
-/// Joins conditions that must all hold.
+/// Joins conditions that must all be true.
 pub(crate) fn all(parts: impl IntoIterator<Item = Expr>) -> Expr {
     let mut kept = Vec::new();
     for part in parts {
@@ -28,7 +28,7 @@ pub(crate) fn all(parts: impl IntoIterator<Item = Expr>) -> Expr {
     single_or(kept, true, Expr::And)
 }
 
-/// Joins conditions of which one must hold.
+/// Joins conditions of which one must be true.
 pub(crate) fn any(parts: impl IntoIterator<Item = Expr>) -> Expr {
     let mut kept = Vec::new();
     for part in parts {

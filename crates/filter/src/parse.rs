@@ -1,4 +1,4 @@
-//! Parses the text of a filter.
+//! Parses the string of a filter.
 //!
 //! ```text
 //! filter     = and *( "or" and )
@@ -12,7 +12,7 @@
 //! not on the call stack, since .NET's LINQ nests one pair for every term. The depth limit applies to the result, in
 //! which chains of `and` and of `or` are flat.
 //!
-//! Syntax errors come before type errors: a type error is reported only for text that parses to its end.
+//! Syntax errors come before type errors: a type error is reported only for a string without syntax errors.
 
 use lazuli_model::table::entity::is_property_name;
 use lazuli_model::table::filter::{Comparison, Expr, Operator};
@@ -23,7 +23,7 @@ use crate::compare::compare_constants;
 use crate::lex::{Lexer, Token};
 use crate::{ParseError, Schema};
 
-/// Maximum number of open parentheses: twice the nesting that [`FILTER_COMPARISONS_MAX`] terms can need.
+/// Maximum number of open parentheses: twice the nesting that [`FILTER_COMPARISONS_MAX`] terms can require.
 pub const PARENTHESES_MAX: usize = 2 * FILTER_COMPARISONS_MAX;
 
 /// Parses a filter.
@@ -39,7 +39,7 @@ pub fn parse(text: &str, schema: Schema) -> Result<Expr, ParseError> {
     parser.run()
 }
 
-/// Parses an optional filter: text that consists of spaces filters nothing.
+/// Parses an optional filter: a string of spaces filters nothing.
 pub fn parse_optional(text: &str, schema: Schema) -> Result<Option<Expr>, ParseError> {
     if text.trim().is_empty() { Ok(None) } else { parse(text, schema).map(Some) }
 }
@@ -271,7 +271,7 @@ impl<'a> Parser<'a> {
         let expr = match operand {
             Operand::Condition(condition) => return Ok(condition),
             Operand::Literal(value) => Expr::Constant(value == Value::Boolean(true)),
-            // An operator without operands would otherwise pass for a property of type Boolean.
+            // An operator without operands would otherwise be mistaken for a property of type Boolean.
             Operand::Property(name) if is_operator(name) => return Err(self.lexer.unexpected()),
             Operand::Property(name) => {
                 if !self.schema.allows(name) {
@@ -288,7 +288,7 @@ impl<'a> Parser<'a> {
         Ok(Condition { expr, depth: 1 })
     }
 
-    /// The type, as far as it is known without an entity.
+    /// The type, if it is known without an entity.
     fn kind(&self, operand: &Operand<'a>) -> Option<EdmType> {
         match operand {
             Operand::Literal(value) => Some(value.kind()),
@@ -316,7 +316,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Is the word an operator? A property may have such a name, but only a comparison can show that it is meant.
+/// Is the word an operator? A property may have the same name, but that is clear only in a comparison.
 pub(crate) fn is_operator(word: &str) -> bool {
     matches!(word, "and" | "or") || Operator::ALL.into_iter().any(|operator| operator.keyword() == word)
 }

@@ -20,11 +20,12 @@ use crate::region::{Joined, Region, Share, Span};
 /// Maximum number of ranges in a plan. A filter that needs more gets fewer, longer ones.
 pub const RANGES_MAX: usize = 512;
 
-/// Maximum number of key stretches that planning examines. A filter that needs more is planned coarsely: conditions on
-/// keys are then evaluated on the rows. Keeps planning of the worst filter within a few milliseconds.
+/// Maximum number of key stretches that planning examines. For a filter that needs more, the plan is coarse:
+/// conditions on keys are then evaluated on the rows. This limits planning to a few milliseconds for the worst
+/// filter.
 const STEPS_MAX: usize = 100_000;
 
-/// Where to find the rows that match a filter.
+/// The key ranges and the residual condition for the rows that match a filter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Ranges to read: ascending, not overlapping.
@@ -60,8 +61,8 @@ impl Plan {
         Plan { ranges: vec![PlanRange::ALL], residual: None, class: Class::Table }
     }
 
-    /// Restricts the plan to a window: the rest of a paged query, or the keys that the caller may see. The class stays
-    /// that of the filter, so that every page of a query has the same class.
+    /// Restricts the plan to a window: the rest of a paged query, or the keys that the caller may see. The
+    /// class does not change, so that every page of a query has the same class.
     pub fn narrow(&mut self, window: &PlanRange) {
         self.ranges = self.ranges.iter().filter_map(|range| range.intersect(window)).collect();
     }
@@ -134,7 +135,8 @@ impl<'e> Node<'e> {
         Self { expr, region, exact, parts: Vec::new() }
     }
 
-    /// Joins in pairs, then pairs of pairs, so that most joined sets are small however long the chain.
+    /// Joins in pairs, then pairs of pairs, so that most joined sets are small, regardless of the length of the
+    /// chain.
     fn chain(
         expr: &'e Expr,
         parts: &'e [Expr],
@@ -166,7 +168,7 @@ impl<'e> Node<'e> {
         Self { expr, region: regions.pop().unwrap_or_default(), exact, parts }
     }
 
-    /// Rest of the condition for rows whose keys are known to lie in `read`.
+    /// The rest of the condition for rows whose keys are in `read`.
     fn residual(&self, read: &Region<'e>, steps: &Steps) -> Expr {
         if !steps.are_left() {
             return self.expr.clone();
@@ -183,14 +185,14 @@ impl<'e> Node<'e> {
         }
     }
 
-    /// A part is evaluated only where the parts before it hold, so their keys are known as well.
+    /// A part is evaluated only if the parts before it are true, so their restrictions on keys apply as well.
     fn residual_of_all(&self, read: &Region<'e>, steps: &Steps) -> Expr {
         let mut narrowed: Option<Region<'e>> = None;
         let mut kept = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
             let read = narrowed.as_ref().unwrap_or(read);
             kept.push(part.residual(read, steps));
-            // Knowing less than possible is safe: it only leaves more to evaluate.
+            // Using less knowledge than possible is safe: it only leaves more to evaluate.
             if !part.region.is_all() && steps.allow(read, &part.region) {
                 narrowed = Some(read.intersect(&part.region).region);
             }
@@ -199,7 +201,7 @@ impl<'e> Node<'e> {
     }
 }
 
-/// The keys for which a comparison with PartitionKey or RowKey holds.
+/// The keys for which a comparison with PartitionKey or RowKey is true.
 fn keys_of(comparison: &Comparison) -> Region<'_> {
     let Value::String(text) = &comparison.literal else { return Region::EMPTY };
     let below = |end| Span { start: Cut::START, end };
@@ -270,7 +272,7 @@ mod tests {
             let steps = Steps::default();
             let node = Node::new(&filter, &steps);
             node.residual(&Region::between(&node.region.edges()), &steps);
-            // The last allowed join may take as many steps as the two sets are long.
+            // The last join within the limit may take as many steps as the total length of both sets.
             assert!(steps.0.get() < 2 * STEPS_MAX, "{}", steps.0.get());
         }
     }

@@ -1,7 +1,7 @@
 //! Prints a filter in its canonical form, which parses back to the same filter.
 //!
-//! This holds for every filter that [`crate::parse()`] returns: chains are flat and have at least two members. An invalid
-//! name (or `not`, `true`, `false`, `null`, `NaN` or `INF`) cannot be written in a filter at all.
+//! This holds for every filter that [`crate::parse()`] returns: chains are flat and have at least two members.
+//! An invalid name (or `not`, `true`, `false`, `null`, `NaN` or `INF`) cannot occur in a filter at all.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use lazuli_model::table::value::double_text;
 
 use crate::parse::is_operator;
 
-/// The text of a filter.
+/// The filter as a string.
 pub fn print(expr: &Expr) -> String {
     let mut out = String::new();
     write_expr(&mut out, expr);
@@ -35,7 +35,7 @@ fn write_expr(out: &mut String, expr: &Expr) {
         }
         Expr::Flag(name) => {
             out.push_str(name);
-            // Alone, such a name would be an operator without operands.
+            // On its own, such a name would be an operator without operands.
             if is_operator(name) {
                 out.push_str(" eq true");
             }
@@ -44,7 +44,7 @@ fn write_expr(out: &mut String, expr: &Expr) {
     }
 }
 
-/// Nested chains get parentheses even where precedence makes them unnecessary, so that readers need not know it.
+/// Nested chains get parentheses even if precedence makes them unnecessary, for readability.
 fn write_chain(out: &mut String, parts: &[Expr], joint: &str, empty: &str) {
     if parts.is_empty() {
         out.push_str(empty);

@@ -25,7 +25,7 @@ pub enum PlanBound {
     Included(PlanPosition),
     /// The row with this key does not belong to it.
     Excluded(PlanPosition),
-    /// As a lower bound: everything after this partition. As an upper bound: up to the end of this partition.
+    /// As a lower bound, everything after this partition; as an upper bound, everything up to its end.
     AfterPartition(String),
 }
 
@@ -62,7 +62,7 @@ impl PlanRange {
             Edge::At(partition, Cut::Before(row)) => PlanBound::Included(place(partition, row)),
             Edge::At(partition, Cut::After(row)) => PlanBound::Excluded(place(partition, row)),
             Edge::At(partition, Cut::End) => PlanBound::AfterPartition(partition.into()),
-            // No range starts at the end; if one did, reading too much would be safe.
+            // No range starts at the end of the table; if one did, reading too much would be safe.
             Edge::End => PlanBound::Open,
         };
         let end = match end {

@@ -1,12 +1,12 @@
-//! Sets of keys, as conditions on PartitionKey and RowKey describe them: the rows of each stretch of partitions.
+//! Sets of keys, as described by conditions on PartitionKey and RowKey: the rows of each stretch of partitions.
 //!
 //! Every set has exactly one representation: stretches are in order, do not overlap, are as long as possible, and none
 //! is empty. So equal sets are equal values.
 
 use crate::range::{Cut, Edge};
 
-/// Number of row stretches above which the description of a set becomes coarse: it then contains the set and more keys.
-/// Bounds the work of planning, whatever the filter.
+/// Number of row stretches above which the description of a set becomes coarse: it then contains the set and
+/// more keys. This bounds the work of planning for every filter.
 const REGION_STRETCHES_MAX: usize = 4096;
 
 /// The strings between two cuts.
@@ -23,7 +23,7 @@ impl<'a> Span<'a> {
         Self { start: Cut::Before(text), end: Cut::After(text) }
     }
 
-    /// The only string in it, if there is just one.
+    /// Its only string, if there is just one.
     pub(crate) fn single(&self) -> Option<&'a str> {
         match (self.start, self.end) {
             (Cut::Before(a), Cut::After(b)) if a == b => Some(a),
@@ -60,7 +60,7 @@ struct Piece<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Region<'a>(Vec<Piece<'a>>);
 
-/// How much of one set another set contains.
+/// The extent to which one set contains another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
     None,
@@ -125,8 +125,8 @@ impl<'a> Region<'a> {
         combine(self.overlapping(shared), other.overlapping(shared), intersect_rows)
     }
 
-    /// How much of this set the other one contains. Stops as soon as that is known, and adds the number of steps to
-    /// `looked`.
+    /// Determines how much of this set the other one contains. Stops as soon as that is known, and adds the
+    /// number of steps to `looked`.
     pub(crate) fn share_in(&self, other: &Self, looked: &mut usize) -> Share {
         let Some(shared) = self.shared_partitions(other) else { return Share::None };
         let (own, others) = (self.overlapping(shared), other.overlapping(shared));
@@ -226,8 +226,8 @@ impl<'a> Region<'a> {
     }
 }
 
-/// Start of the rows of a stretch of partitions. Rows that cannot match are cut from its first partition, unless the
-/// stretch starts at the beginning of the table: then it is a table scan anyway.
+/// Start of the rows of a stretch of partitions. Rows that cannot match are excluded from its first partition,
+/// unless the stretch starts at the beginning of the table, where it is a table scan anyway.
 fn first_edge<'a>(partitions: Cut<'a>, rows: Span<'a>) -> Edge<'a> {
     match partitions {
         Cut::START => Edge::START,
@@ -266,7 +266,7 @@ fn combine<'a>(
     Joined { region, exact: stretches < REGION_STRETCHES_MAX }
 }
 
-/// Walks two sets together: in each step neither of them changes.
+/// Iterates over two sets together: within each step, neither of them changes.
 struct Stretches<'r, 'a> {
     left: &'r [Piece<'a>],
     right: &'r [Piece<'a>],

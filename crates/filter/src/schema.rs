@@ -1,5 +1,5 @@
 //! Properties with a declared type. Comparing one of them with a constant of another type is an error in the
-//! filter; comparing any other property that way just does not match the entity.
+//! filter; a comparison of any other property with another type just does not match the entity.
 
 use lazuli_model::EdmType;
 use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};

@@ -1,6 +1,6 @@
 //! Content in blocks: the bytes of pieces that rows refer to.
 //!
-//! Invariants: a piece comes whole, in blocks that follow each other; its bytes match the checksum in its name.
+//! Invariants: a piece is complete, in consecutive blocks; its bytes match the checksum in its name.
 
 use bytes::Bytes;
 use lazuli_engine::content::checksum::Summing;
@@ -28,7 +28,7 @@ pub struct ContentTotals {
 pub struct ContentBlock {
     /// The piece.
     pub piece: Piece,
-    /// Where the bytes start in it.
+    /// The offset of the bytes in it.
     pub offset: u32,
     /// The bytes.
     pub bytes: Bytes,
@@ -82,7 +82,7 @@ pub struct ContentTally {
 }
 
 impl ContentTally {
-    /// Takes the next bytes; the error says in which way they do not follow.
+    /// Adds the next bytes; the error says in which way they are out of sequence.
     pub fn add(&mut self, block: &ContentBlock) -> Result<(), &'static str> {
         let ContentBlock { piece, offset, bytes } = block;
         let (open, mut summing) = self.open.take().unwrap_or_else(|| (*piece, Summing::default()));

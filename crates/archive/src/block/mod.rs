@@ -18,12 +18,13 @@
 //! The content of the end: the last version and the last table id issued (8 each), rows and bytes of keys and values
 //! in the whole backup (8 each), the greatest version of a row (8), XXH3 (128 bits) of the content of all rows.
 //!
-//! A block of content follows the rows that name it: a piece as rows hold it (24, big-endian), where the bytes start in it
-//! (4), the bytes. A backup with content ends with a block of kind 4: the end as above, then the number of pieces and of
-//! their bytes (8 each), XXH3 (128 bits) of all pieces, each with its name before its bytes.
+//! A block of content follows the rows that refer to it: a piece as encoded in rows (24, big-endian), the
+//! offset of the bytes in it (4), the bytes. A backup with content ends with a block of kind 4: the end as
+//! above, then the number of pieces and of their bytes (8 each), XXH3 (128 bits) of all pieces, each preceded
+//! by its name.
 //!
 //! Invariant: rows are sorted by table, partition and row (keys by UTF-16 code units), each once, so that equal
-//! content has an equal digest, whatever the sizes of the blocks.
+//! content has an equal digest, regardless of the sizes of the blocks.
 
 mod content;
 
@@ -65,7 +66,7 @@ pub struct Totals {
     pub newest: Version,
     /// A checksum of the content of all rows.
     pub digest: u128,
-    /// Totals of the content that rows name, if there is any.
+    /// Totals of the content that rows refer to, if there is any.
     pub content: Option<ContentTotals>,
 }
 
@@ -136,7 +137,7 @@ impl Packer {
         Self(Tally::new())
     }
 
-    /// A block of rows, which must follow those of the previous block.
+    /// A block of rows, which must sort after those of the previous block.
     pub fn rows(&mut self, rows: &[Stored]) -> Vec<u8> {
         let mut block = vec![0; HEADER_BYTES];
         for row in rows {
@@ -147,7 +148,7 @@ impl Packer {
         self.seal(block, KIND_ROWS, rows.len())
     }
 
-    /// A block of content. The blocks of a piece must follow each other, whole and in order.
+    /// A block of content. The blocks of a piece must be consecutive, complete and in order.
     pub fn content(&mut self, content: &ContentBlock) -> Result<Vec<u8>> {
         self.0.content.add(content).map_err(Error::damaged)?;
         let mut block = vec![0; HEADER_BYTES];
@@ -218,7 +219,7 @@ pub fn content_bytes(header: &[u8; HEADER_BYTES]) -> Result<usize> {
     }
 }
 
-/// Decodes blocks in order and verifies everything about them.
+/// Decodes blocks in order and verifies them completely.
 pub struct Unpacker {
     tally: Tally,
     last: Option<(TableId, Vec<u8>)>,

@@ -133,7 +133,7 @@ fn content(seed: u8, length: usize, parts: usize) -> Vec<ContentBlock> {
     starts.map(|from| ContentBlock { piece, offset: from as u32, bytes: cut(from) }).collect()
 }
 
-/// Content follows rows, and its digest does not depend on how it is cut.
+/// Content follows rows, and its digest does not depend on how it is divided.
 #[test]
 fn content_round_trips() {
     let mut found = Vec::new();
@@ -159,7 +159,7 @@ fn content_round_trips() {
     assert!(found.iter().all(|totals| *totals == found[0]));
 }
 
-/// Every piece must be whole, in order, and match its checksum.
+/// Every piece must be complete, in order, and match its checksum.
 #[test]
 fn wrong_content_is_rejected() {
     let good = content(1, 200_000, 4);

@@ -147,7 +147,7 @@ fn in_part(error: Error, name: &str) -> Error {
     }
 }
 
-/// Distinguishes an interrupted backup from a directory that never was one.
+/// Distinguishes an interrupted backup from a directory that was never a backup.
 fn without_manifest(dir: &Path) -> Error {
     let is_ours = |name: &str| {
         let name = name.strip_suffix(PARTIAL).unwrap_or(name);

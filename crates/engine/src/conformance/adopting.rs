@@ -32,8 +32,8 @@ async fn open(factory: &impl EngineFactory, ticks: u64) -> (Arc<dyn Engine>, Arc
     (factory.open(Clock::new(move || shown.load(Ordering::SeqCst))).await, time)
 }
 
-/// Imported rows are read, scanned and compared like any other row, and every later change has a greater version,
-/// whatever the clock does.
+/// Imported rows are read, scanned and compared like any other row, and every later change has a greater
+/// version, regardless of the clock.
 pub async fn adopted_rows_keep_their_versions(factory: &impl EngineFactory) {
     let (engine, time) = open(factory, 1000).await;
     let rows = vec![row("a", 5, "old"), row("b", 1000, "new")];
@@ -41,7 +41,7 @@ pub async fn adopted_rows_keep_their_versions(factory: &impl EngineFactory) {
     assert_eq!(adopted, Adopted::Done);
     assert_eq!(everything(&*engine, TABLE).await, rows);
     assert_eq!(get(&*engine, TABLE, "p", "a").await.as_ref(), rows.first());
-    // The clock is set back: still no version is issued twice.
+    // Even if the clock is set back, no version is issued twice.
     time.store(10, Ordering::SeqCst);
     let next = done(&*engine, TABLE, "p", vec![put("a", Condition::Version(Version(5)), "changed")]).await;
     assert!(next > Version(1000), "{next:?}");

@@ -1,4 +1,4 @@
-//! Several callers at once: isolation, lost updates, winners.
+//! Concurrent callers: isolation, lost updates, conflicts.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -179,7 +179,7 @@ pub async fn concurrent_commits_have_different_versions(factory: &impl EngineFac
     assert_eq!(versions.len(), 320);
 }
 
-/// A scan over many rows while they change sees the state at one moment: it never shows half of a transfer.
+/// A scan over changing rows sees a snapshot: it never shows half of a transfer.
 pub async fn scans_see_one_state(factory: &impl EngineFactory) {
     let engine = factory.open(Clock::system()).await;
     let accounts: Vec<String> = (0..100).map(|n| format!("{n:03}")).collect();

@@ -35,7 +35,7 @@ fn texts(rows: &[Stored]) -> Vec<String> {
 }
 
 /// A dump contains every row of every table, including the system table, ordered by table, partition and row,
-/// whatever the page size.
+/// for any page size.
 pub async fn a_dump_has_every_row_in_order(factory: &impl EngineFactory) {
     let engine = factory.open(Clock::system()).await;
     let Some(mut empty) = open(&*engine).await else { return };

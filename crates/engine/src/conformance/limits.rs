@@ -1,4 +1,4 @@
-//! Commits at their bounds and beyond.
+//! Commits at and beyond their size limits.
 
 use std::sync::Arc;
 

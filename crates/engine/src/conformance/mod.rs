@@ -1,7 +1,7 @@
 //! The suite that every engine runs.
 //!
-//! Each function takes a factory, asks it for an empty engine, and panics at the first violation of the trait's
-//! contract. [`conformance_tests!`](crate::conformance_tests) makes a test of each.
+//! Each function gets an empty engine from a factory, and panics at the first violation of the trait's
+//! contract. [`conformance_tests!`](crate::conformance_tests) turns each of them into a test.
 
 mod adopting;
 mod concurrent;
@@ -30,9 +30,9 @@ pub use updating::*;
 
 use crate::{Clock, Engine};
 
-/// Makes engines for the suite.
+/// Creates engines for the suite.
 pub trait EngineFactory: Send + Sync {
-    /// An empty engine that takes its versions from `clock`.
+    /// Creates an empty engine that takes its versions from `clock`.
     fn open(&self, clock: Clock) -> impl Future<Output = Arc<dyn Engine>> + Send;
 }
 

@@ -1,4 +1,5 @@
-//! Random operations on an engine and on the memory engine side by side: every response and the final state agree.
+//! Random operations on an engine and on the memory engine side by side: every response and the final state
+//! must agree.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,8 +25,8 @@ const TABLES: [TableId; 3] = [TableId(1), TableId(2), TableId(3)];
 const TEXTS: [&str; 8] = ["", "a", "a\0", "aa", "b", "\u{e000}", "\u{10000}", "é"];
 const VALUES: [&str; 4] = ["", "1", "17", "text"];
 
-/// Every response and the final content equal those of the memory engine. A failure names its seed; set `LAZULI_SEED`
-/// to repeat it.
+/// Every response and the final content equal those of the memory engine. A failure contains its seed; set
+/// `LAZULI_SEED` to repeat it.
 pub async fn random_operations_match_memory(factory: &impl EngineFactory) {
     let seeds = match std::env::var(SEED_VARIABLE).ok().and_then(|text| text.parse().ok()) {
         Some(seed) => seed..seed + 1,
@@ -96,7 +97,7 @@ impl Pair {
         }
     }
 
-    /// The same write for the engine and for the oracle; they differ in the version that it may name.
+    /// The same write for the engine and for the oracle; they differ in the expected version, if it has one.
     fn write(&mut self) -> (Write, Write) {
         let row = self.text();
         let (ours, theirs) = match self.rng.below(8) {
@@ -107,7 +108,7 @@ impl Pair {
             _ => match self.versions.len() {
                 0 => (Condition::Any, Condition::Any),
                 count => {
-                    // Recent commits are more likely to be those of rows that still exist.
+                    // Recent commits are more likely to concern rows that still exist.
                     let back = self.rng.below(count.min(6));
                     let (ours, theirs) = self.versions[count - 1 - back];
                     (Condition::Version(ours), Condition::Version(theirs))

@@ -1,4 +1,4 @@
-//! Scans: bounds, ranges, order, and where pages end.
+//! Scans: bounds, ranges, order, and the ends of pages.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use super::support::{
 use crate::types::{Bound, Condition, KeyPosition, KeyRange, Scan, TableId, Verdict};
 use crate::{Clock, Error};
 
-/// Every pair of bounds on either side of rows, partitions, gaps and prefixes.
+/// All pairs of bounds before and after rows, partitions, gaps and prefixes.
 pub async fn bounds_of_every_kind(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "a/1 a/2 a/3 ab/1 b/1 b/2 b/ c/9").await;
@@ -62,7 +62,7 @@ pub async fn bounds_of_every_kind(factory: &impl EngineFactory) {
     assert_eq!(page(engine, scan_of(TABLE, vec![])).await.rows, []);
 }
 
-/// Several ranges: points, gaps and whole partitions in one scan, also when a page ends between two.
+/// Several ranges: points, gaps and whole partitions in one scan, even if a page ends between two.
 pub async fn ranges_are_read_in_turn(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     fill(engine, TABLE, "a/1 a/2 a/3 b/1 b/2 c/1 c/2 c/3 d/1").await;
@@ -234,8 +234,8 @@ pub async fn pages_end_where_the_judge_stops(factory: &impl EngineFactory) {
     assert_eq!(*seen.lock().expect("no other thread panicked"), expected);
 }
 
-/// A judge may leap to a later partition. An engine that cannot ends the page there, and the next one leaps again. A leap
-/// that leads nowhere ends the page, too.
+/// A judge may skip to a later partition. An engine that does not support this ends the page there, and the
+/// next page skips again. A skip beyond the range ends the page, too.
 pub async fn a_judge_may_leap(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     for partition in ["a", "b", "c", "d"] {
@@ -262,7 +262,7 @@ pub async fn a_judge_may_leap(factory: &impl EngineFactory) {
                 });
                 let page = page(engine, Scan { judge, ..scan_of(TABLE, ranges.clone()) }).await;
                 kept.extend(page.rows);
-                // The engine ended the page instead of leaping, so continue at the target of the leap.
+                // The engine ended the page instead of skipping, so continue at the target.
                 match page.next.as_ref().map(|next| &*next.partition) {
                     None => break,
                     Some("a" | "b") if ranges.len() == 2 => ranges = vec![later()],
@@ -291,7 +291,7 @@ pub async fn a_judge_may_fail(factory: &impl EngineFactory) {
     }
 }
 
-/// Joined pages are the whole scan, whether rows, bytes, random stops or all of these end a page.
+/// The concatenated pages equal the whole scan, whether rows, bytes, random stops or all of these end a page.
 pub async fn paging_misses_and_repeats_nothing(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let mut rng = Rng::new(5);

@@ -121,7 +121,7 @@ pub async fn deleting_a_missing_row_changes_nothing(factory: &impl EngineFactory
     fill(engine, TABLE, "p/a").await;
     done(engine, TABLE, "p", vec![delete("b", Condition::Any)]).await;
     assert_eq!(row_texts(&everything(engine, TABLE).await), "p/a");
-    // A removed row is gone for conditions too, and can be inserted again.
+    // Conditions treat a removed row as missing, and it can be inserted again.
     done(engine, TABLE, "p", vec![delete("a", Condition::Exists)]).await;
     let again = engine.apply(TABLE, "p", vec![delete("a", Condition::Exists)]).await;
     assert_eq!(again, Ok(Applied::Rejected { index: 0, reason: Reason::Missing }));
@@ -144,7 +144,7 @@ pub async fn a_rejected_commit_changes_nothing(factory: &impl EngineFactory) {
     assert_eq!(everything(engine, TABLE).await, before);
 }
 
-/// If a commit names a row twice, the second write sees the result of the first.
+/// If a commit contains a row twice, the second write sees the result of the first.
 pub async fn writes_of_a_commit_see_each_other(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let writes = vec![
@@ -169,7 +169,7 @@ pub async fn writes_of_a_commit_see_each_other(factory: &impl EngineFactory) {
     assert_eq!(row_texts(&everything(engine, TABLE).await), "p/a");
 }
 
-/// A commit without writes succeeds and has a version of its own.
+/// A commit without writes succeeds and has its own version.
 pub async fn an_empty_commit_is_done(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let first = done(engine, TABLE, "p", vec![]).await;
@@ -178,7 +178,8 @@ pub async fn an_empty_commit_is_done(factory: &impl EngineFactory) {
     assert_eq!(everything(engine, TABLE).await, []);
 }
 
-/// The same key in another table or partition is another row, even where the encoding of one could run into the next.
+/// The same key in another table or partition is another row, even if the encoding of one could be a prefix of
+/// the next.
 pub async fn tables_and_partitions_are_separate(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let tables = [
@@ -229,8 +230,8 @@ pub async fn keys_may_be_any_string(factory: &impl EngineFactory) {
     assert_eq!(everything(engine, TABLE).await.len(), texts.len() * texts.len());
 }
 
-/// Ticks that a version may be ahead of its minimum: front ends that share an engine keep their versions distinct
-/// this way.
+/// Maximum ticks by which a version may exceed its minimum: front ends that share an engine keep their versions
+/// distinct in this way.
 const VERSION_SLACK: u64 = 64;
 
 /// WR-12: versions strictly increase, even if the clock stops or goes back, and equal the time whenever possible.
@@ -326,7 +327,7 @@ pub async fn erased_tables_are_empty(factory: &impl EngineFactory) {
     assert_eq!(engine.erase(TableId(1000)).await, Ok(true), "a table that never existed");
     assert_eq!(row_texts(&everything(engine, other).await), "p/a p/b");
     assert_eq!(row_texts(&everything(engine, TableId(7)).await), "p/a");
-    // Rows of an erased table do not come back, and conditions do not see them.
+    // Rows of an erased table do not reappear, and conditions treat them as missing.
     done(engine, doomed, "0", vec![insert("0", "new")]).await;
     assert_eq!(row_texts(&everything(engine, doomed).await), "0/0");
     assert!(matches!(engine.erase(TableId::SYSTEM).await, Err(Error::Unavailable(_))));

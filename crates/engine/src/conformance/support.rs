@@ -1,4 +1,4 @@
-//! Shorthands for the operations that the suite uses most.
+//! Helpers for the operations that the suite uses most.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Update for Append {
     }
 }
 
-/// Puts, deletes or keeps a row, whatever its current value.
+/// Puts, deletes or keeps a row, regardless of its current value.
 pub struct Become(pub Next);
 
 impl Update for Become {

@@ -1,4 +1,4 @@
-//! Updates: the version they see, rows that they keep or delete, and rejections.
+//! Updates: the version that they see, rows that they keep or delete, and rejections.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ pub async fn updates_may_delete_their_row(factory: &impl EngineFactory) {
     let (_, updated) = apply(engine, vec![remove("none", Condition::Absent)]).await;
     assert_eq!(updated, [None]);
 
-    // Later writes of the same commit see that it is gone.
+    // Later writes of the same commit treat it as missing.
     let writes =
         vec![remove("b", Condition::Exists), insert("b", "3"), update("b", Condition::Exists, Add(1))];
     let (version, updated) = apply(engine, writes).await;
@@ -102,7 +102,7 @@ pub async fn updates_may_delete_their_row(factory: &impl EngineFactory) {
     assert_eq!(found, [("b", &b"4"[..], version)]);
 }
 
-/// A rejected update rejects the whole commit: rows that it puts, deletes and keeps stay as they are.
+/// A rejected update rejects the whole commit: rows that it puts, deletes and keeps stay unchanged.
 pub async fn a_rejected_update_changes_nothing(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     done(engine, TABLE, "p", vec![upsert("a", "1"), upsert("b", "2"), upsert("text", "no number")]).await;

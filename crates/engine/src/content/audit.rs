@@ -13,9 +13,9 @@ pub struct Audit {
     pub pieces: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Bytes that rows name, checksums and padding included.
+    /// Bytes that rows refer to, including checksums and padding.
     pub live: u64,
-    /// Bytes that are stored and that no row names: garbage, not damage.
+    /// Stored bytes that no row refers to: garbage, not damage.
     pub dead: u64,
     /// Number of pieces that are missing or damaged.
     pub findings: u64,
@@ -23,7 +23,7 @@ pub struct Audit {
     pub gone: u64,
 }
 
-/// A check in progress. It takes 32 KiB of memory for a gigabyte of content.
+/// A check in progress. It uses 32 KiB of memory per gigabyte of content.
 pub struct Auditor<'a> {
     content: &'a dyn Content,
     named: BTreeMap<u64, Units>,
@@ -41,8 +41,8 @@ impl<'a> Auditor<'a> {
         &self.found
     }
 
-    /// Reads a piece that a row names, unless it was read before. Damage is the inner error; the outer one says that the
-    /// piece could not be read at all. `is_certain` as in [`See`](super::See).
+    /// Reads a piece that a row refers to, unless it was read before. Damage is the inner error; the outer one
+    /// says that the piece could not be read at all. `is_certain` as in [`See`](super::See).
     pub async fn check(&mut self, piece: &Piece, is_certain: bool) -> Result<Result<()>> {
         let units = units_of(piece.offset, piece.footprint());
         if !piece.is_valid() {
@@ -74,7 +74,7 @@ impl<'a> Auditor<'a> {
         }
     }
 
-    /// Parts of an extent that no row named so far, in units of [`ALIGN_BYTES`].
+    /// Parts of an extent that no row has referred to so far, in units of [`ALIGN_BYTES`].
     pub fn gaps(&self, extent: &Extent) -> Vec<Range<usize>> {
         let units = units_of(extent.start.offset, extent.bytes);
         match self.named.get(&extent.start.stream) {

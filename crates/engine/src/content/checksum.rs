@@ -1,10 +1,10 @@
 //! Checksums of a piece: CRC32C for each block of 64 KiB.
 //!
-//! A piece of one block carries the checksum of that block in its name. A larger piece is followed by the table of its
-//! blocks' checksums (4 bytes each, big-endian), and its name carries the checksum of that table. Every store computes them the same
-//! way, so that pieces can move between stores.
+//! The name of a piece of one block contains the checksum of that block. A larger piece is followed by the
+//! table of its blocks' checksums (4 bytes each, big-endian), and its name contains the checksum of that table.
+//! Every store computes them the same way, so that pieces can move between stores.
 //!
-//! Invariant: no byte is returned before the whole block around it was verified.
+//! Invariant: no byte is returned before its whole block was verified.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use bytes::Bytes;
 use crate::content::piece::Piece;
 use crate::{Error, Result};
 
-/// Bytes that have one checksum.
+/// Bytes that share one checksum.
 pub const BLOCK_BYTES: usize = 64 * 1024;
 /// Bytes of a checksum in the table.
 const SUM_BYTES: usize = 4;

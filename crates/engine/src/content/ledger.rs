@@ -1,11 +1,11 @@
-//! The state that processes with a common content store share: which of them writes to which stream.
+//! The state that processes with a common content store share: the owner of each stream.
 //!
 //! A store that keeps its bytes elsewhere, such as in an object store, needs an engine with transactions for this. It uses
 //! the engine that holds the rows.
 //!
 //! Invariants:
 //! - A stream number is issued once, to one process.
-//! - A stream that was given up, or fenced, is never written to again under its number.
+//! - An abandoned or fenced stream is never written to again under its number.
 //! - A stream is swept by one process at a time.
 
 use std::collections::HashSet;
@@ -19,9 +19,9 @@ pub trait ContentLedger: Send + Sync + 'static {
     /// A position for a piece of at most `length` bytes, in a stream of this process.
     fn place(&self, length: u32) -> EngineFuture<'_, Spot>;
 
-    /// Does this process still have all of these streams, which it has written to? A process that was wrongly assumed dead
-    /// loses them: then nothing may be named in them any more. It may have been suspended together with its clocks, so the
-    /// response comes from the shared state.
+    /// Does this process still have all of these streams, which it has written to? A process that was wrongly
+    /// assumed dead loses them: then no row may refer to them any more. It may have been suspended together
+    /// with its clocks, so the response comes from the shared state.
     fn owns<'a>(&'a self, streams: &'a HashSet<u64>) -> EngineFuture<'a, bool>;
 
     /// Rejects an upload that wrote to a stream which was taken away.
@@ -35,19 +35,19 @@ pub trait ContentLedger: Send + Sync + 'static {
         })
     }
 
-    /// Takes a stream whose pieces come from another store. `false` if a process that may be alive has it, or if this
-    /// process writes new pieces to it.
+    /// Takes ownership of a stream whose pieces come from another store. `false` if a process that may be alive
+    /// has it, or if this process writes new pieces to it.
     fn claim(&self, stream: u64) -> EngineFuture<'_, bool>;
 
     /// Counts bytes of a stream that were stored, or released if the number is negative. The sum is an estimate: a
     /// sweep corrects it.
     fn count(&self, stream: u64, bytes: i64);
 
-    /// At most `max` streams that no process can name new pieces of, starting with those that were never swept. A
-    /// process that was wrongly assumed dead learns this from [`owns`](Self::owns).
+    /// At most `max` streams in which no process can create new pieces, starting with those that were never
+    /// swept. A process that was wrongly assumed dead learns this from [`owns`](Self::owns).
     fn left(&self, max: usize) -> EngineFuture<'_, Left>;
 
-    /// All streams of which no process can name new pieces. Changes nothing.
+    /// All streams in which no process can create new pieces. Changes nothing.
     fn unowned(&self) -> EngineFuture<'_, Vec<u64>>;
 
     /// Takes a stream for a sweep; `false` if it has an owner again, or another process sweeps it.
@@ -60,7 +60,8 @@ pub trait ContentLedger: Send + Sync + 'static {
     /// Bytes in all streams, by the last counts and sweeps.
     fn live(&self) -> EngineFuture<'_, u64>;
 
-    /// Begins a hold: when this returns, [`is_held`](Self::is_held) is true in all processes, until the result is dropped.
+    /// Starts a hold: when this returns, [`is_held`](Self::is_held) is true in all processes, until the result
+    /// is dropped.
     fn hold(self: Arc<Self>) -> EngineFuture<'static, Box<dyn ContentHold>>;
 
     /// Does a process hold all content? Then nothing may be freed.

@@ -1,4 +1,4 @@
-//! The content store without files: the oracle for the others.
+//! A content store in memory: the oracle for the others.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::{Bound, Range};
@@ -16,7 +16,7 @@ use crate::{EngineFuture, Error, Result};
 
 /// Content of at most this many bytes belongs in a row, as in the store on disk.
 const INLINE_BYTES_MAX: usize = 8 * 1024;
-/// Extents on one page of a listing.
+/// Maximum extents on one page of a listing.
 const LIST_EXTENTS_MAX: usize = 1000;
 
 /// A content store without files.
@@ -40,7 +40,7 @@ struct State {
 }
 
 impl MemoryContent {
-    /// The same content, as a process that was started later finds it.
+    /// The same content, as found by a process that is started later.
     pub fn reopened(&self) -> Self {
         let mut state = self.lock();
         state.streams.leave();
@@ -119,7 +119,7 @@ impl Content for MemoryContent {
     fn read(&self, piece: &Piece, range: Range<u64>) -> Box<dyn ContentReader> {
         let pinned = self.pins.pin(&[*piece]);
         let found = self.lock().pieces.get(&piece.spot()).filter(|found| found.0 == *piece).cloned();
-        // The name matches, checksum included, and nothing changes bytes in memory.
+        // The name matches, including the checksum, and bytes in memory do not change.
         let bytes = found.ok_or_else(|| missing(*piece)).map(|(piece, bytes)| {
             let end = range.end.min(u64::from(piece.length));
             let start = range.start.min(end);
@@ -196,7 +196,7 @@ struct Open {
 struct Writer {
     content: MemoryContent,
     fold: Option<Fold>,
-    /// The last one is being written; there is always one.
+    /// The last one is the one being written; there is always one.
     pieces: Vec<Open>,
 }
 

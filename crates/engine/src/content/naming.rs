@@ -4,18 +4,18 @@ use super::{Content, Piece, Swept};
 use crate::types::{RowView, TableId};
 use crate::{Engine, Result};
 
-/// Bytes of rows that are read at a time.
+/// Bytes of rows read at a time.
 const PAGE_BYTES: usize = 1024 * 1024;
 
 /// Finds the pieces that rows refer to. It sees all rows of an engine in the order of a dump, the system table first.
 pub trait Naming: Send {
-    /// Passes every piece that the row names to `see`. A row that cannot be decoded is an error, and no content may
-    /// be freed after it.
+    /// Passes every piece in the row to `see`. A row that cannot be decoded is an error, and no content may be
+    /// freed after it.
     fn pieces(&mut self, table: TableId, row: RowView<'_>, see: &mut See<'_>) -> Result<()>;
 }
 
-/// Takes a piece that a row names. The flag says that the piece must be stored; otherwise it may have been released, because
-/// the row is about to be removed.
+/// Receives a piece that a row refers to. The flag says that the piece must be stored; otherwise it may have
+/// been released, because the row is about to be removed.
 pub type See<'a> = dyn FnMut(Piece, bool) + 'a;
 
 /// Rows without content.
@@ -28,8 +28,8 @@ impl Naming for NamesNothing {
     }
 }
 
-/// Sweeps the content of an engine: frees what earlier processes stored and no row names. Nothing is freed if a row cannot
-/// be read or understood.
+/// Sweeps the content of an engine: frees the content that earlier processes stored and no row refers to.
+/// Nothing is freed if a row cannot be read or decoded.
 pub async fn sweep(engine: &dyn Engine, content: &dyn Content, naming: &mut dyn Naming) -> Result<Swept> {
     // Begin the sweep before the dump: the sweep ignores content that is stored later, which the dump may not show.
     let mut sweep = content.sweep().await?;

@@ -1,31 +1,32 @@
 //! The name of stored bytes, and the limits that every content store shares.
 //!
-//! Invariants: a name is issued once and never reused; pieces of a stream never overlap, footprints
-//! included. Therefore any store can take over the pieces of any other under their own names.
+//! Invariants: a name is issued once and never reused; pieces of a stream never overlap, footprints included.
+//! Therefore any store can adopt the pieces of any other with their names.
 
 use std::fmt;
 
 use crate::content::checksum::BLOCK_BYTES;
 
-/// Largest piece: what one S3 object or one contiguous range of a pack file holds.
+/// Maximum size of a piece: it must fit one S3 object, or one contiguous range of a pack file.
 pub const PIECE_BYTES_MAX: u32 = 64 * 1024 * 1024;
-/// Pieces start at multiples of this, so that a file system can free each of them on its own.
+/// Pieces start at multiples of this, so that a file system can free each of them separately.
 pub const ALIGN_BYTES: u64 = 4096;
 /// Largest chunk that a reader returns.
 pub const CHUNK_BYTES_MAX: usize = 256 * 1024;
-/// Pieces start below this offset; then a stream takes no more of them. It bounds the maps that a store keeps of a stream.
+/// Pieces start below this offset; beyond it, a stream takes no more pieces. This bounds the maps that a store
+/// keeps of a stream.
 pub const STREAM_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
-/// Greatest stream number; databases count in signed numbers of 64 bits.
+/// Maximum stream number; databases use signed 64-bit numbers.
 pub const STREAM_MAX: u64 = i64::MAX as u64;
 /// Bytes of an encoded piece.
 pub const PIECE_ENCODED_BYTES: usize = 24;
 
-/// Names a contiguous range of stored bytes. A row that holds it is all that is needed to read the bytes back.
+/// Identifies a contiguous range of stored bytes. It contains everything that is needed to read the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Piece {
     /// The stream: a pack file, or a series of objects. From 1 to [`STREAM_MAX`].
     pub stream: u64,
-    /// Where the piece starts in its stream: a multiple of [`ALIGN_BYTES`] below [`STREAM_BYTES_MAX`].
+    /// The offset of the piece in its stream: a multiple of [`ALIGN_BYTES`] below [`STREAM_BYTES_MAX`].
     pub offset: u64,
     /// Number of bytes, from 1 to [`PIECE_BYTES_MAX`].
     pub length: u32,
@@ -45,12 +46,12 @@ impl Piece {
         (self.length as usize).div_ceil(BLOCK_BYTES)
     }
 
-    /// Bytes of its stream that belong to it alone: content and checksums, rounded up to the alignment.
+    /// Bytes of its stream that belong only to it: content and checksums, rounded up to the alignment.
     pub fn footprint(&self) -> u64 {
         footprint(self.length)
     }
 
-    /// The form in which rows and archives hold it: all numbers big-endian, in the order of the fields.
+    /// The encoding in rows and archives: all numbers big-endian, in the order of the fields.
     pub fn encode(&self) -> [u8; PIECE_ENCODED_BYTES] {
         let mut bytes = [0; PIECE_ENCODED_BYTES];
         bytes[..8].copy_from_slice(&self.stream.to_be_bytes());
@@ -74,7 +75,7 @@ impl Piece {
         piece.is_valid().then_some(piece)
     }
 
-    /// Its numbers are within the limits.
+    /// Are its numbers within the limits?
     pub fn is_valid(&self) -> bool {
         (1..=STREAM_MAX).contains(&self.stream)
             && (1..=PIECE_BYTES_MAX).contains(&self.length)
@@ -110,7 +111,7 @@ impl Spot {
     pub const START: Spot = Spot { stream: 0, offset: 0 };
 }
 
-/// Stored bytes, whether or not a row names them. One extent can cover several pieces.
+/// Stored bytes, whether or not a row refers to them. One extent can cover several pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Extent {
     /// Where it starts.
@@ -124,7 +125,7 @@ pub struct Extent {
 pub struct ExtentPage {
     /// The extents.
     pub extents: Vec<Extent>,
-    /// Where the next page starts; `None` after the last one.
+    /// The start of the next page; `None` after the last one.
     pub next: Option<Spot>,
 }
 
@@ -132,7 +133,7 @@ pub struct ExtentPage {
 mod tests {
     use super::*;
 
-    /// The encoding in rows. A line here may be added, never changed.
+    /// The encoding in rows. Lines may be added here, but never changed.
     #[test]
     fn pieces_keep_their_encoding() {
         let piece = Piece { stream: 1, offset: 0x2000, length: 3, crc: 0x0405_0607 };

@@ -1,7 +1,7 @@
 //! Pieces in use: a piece that is being read or copied is not freed.
 //!
-//! Invariant: one lock covers both pinning a piece and deciding to free it. A reader pins first and looks for the piece
-//! afterwards; so it either keeps the piece or finds it gone before the first byte.
+//! Invariant: one lock covers both pinning a piece and deciding to free it. A reader pins the piece first and
+//! looks it up afterwards, so it either protects the piece or finds it missing before the first byte.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,8 @@
-//! How much content is stored, as metrics.
+//! The amount of stored content, as metrics.
 
 use crate::metric::Metric;
 
-/// How much content is stored. All numbers are bytes and include checksums and padding.
+/// The amount of stored content. All numbers are bytes and include checksums and padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContentStatus {
     /// Sealed and not released, or kept by a sweep.

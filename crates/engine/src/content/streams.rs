@@ -1,8 +1,8 @@
 //! Assigns positions to pieces in stores that have no files of their own.
 //!
-//! Invariants: positions within a stream do not overlap, and a stream belongs to one process. Positions suit a store
-//! with pack files, so that it can adopt the pieces: there is a bounded number of large streams, and offsets are
-//! aligned.
+//! Invariants: positions within a stream do not overlap, and a stream belongs to one process. Positions are
+//! compatible with a store that uses pack files, so that it can adopt the pieces: there is a bounded number of
+//! large streams, and offsets are aligned.
 
 use crate::content::piece::{STREAM_BYTES_MAX, Spot, footprint};
 
@@ -20,12 +20,12 @@ impl Streams {
         Some(spot)
     }
 
-    /// Continues in a stream that was never used before.
+    /// Continues in an unused stream.
     pub fn enter(&mut self, stream: u64) {
         self.current = Some(Spot { stream, offset: 0 });
     }
 
-    /// Leaves the current stream, which is never used again.
+    /// Abandons the current stream, which is never used again.
     pub fn leave(&mut self) {
         self.current = None;
     }

@@ -1,4 +1,4 @@
-//! A set of units of 4 KiB in a stream: one bit for each, 32 KiB of memory for a gigabyte.
+//! A set of units of 4 KiB in a stream: one bit each, which is 32 KiB of memory per gigabyte.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::content::piece::ALIGN_BYTES;
 /// Bits in one word.
 const WORD: usize = u64::BITS as usize;
 
-/// A set of units. It takes memory up to the greatest unit that was ever in it.
+/// A set of units. Its memory depends on the greatest unit that was ever in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Units {
     words: Vec<u64>,
@@ -15,7 +15,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// Bytes that its units stand for.
+    /// Number of bytes that the units represent.
     pub fn bytes(&self) -> u64 {
         self.count * ALIGN_BYTES
     }
@@ -58,7 +58,7 @@ impl Units {
         }
     }
 
-    /// The first unit from `from` on that is in the set, or that is not; `None` beyond the memory of the set.
+    /// The first unit from `from` on that is in the set (or not in it); `None` beyond the memory of the set.
     fn next(&self, from: usize, is_in: bool) -> Option<usize> {
         let flip = if is_in { 0 } else { u64::MAX };
         let mut index = from / WORD;
@@ -70,7 +70,7 @@ impl Units {
         Some(index * WORD + word.trailing_zeros() as usize)
     }
 
-    /// The first unbroken run of units from `from` on.
+    /// The first contiguous run of units from `from` on.
     pub fn run(&self, from: usize) -> Option<Range<usize>> {
         let start = self.next(from, true)?;
         Some(start..self.next(start, false).unwrap_or(self.words.len() * WORD))

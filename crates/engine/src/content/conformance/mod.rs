@@ -1,7 +1,7 @@
 //! The suite that every content store runs.
 //!
-//! Each function takes a factory, asks it for an empty store, and panics at the first violation of the trait's
-//! contract. [`content_conformance_tests!`](crate::content_conformance_tests) makes a test of each.
+//! Each function gets an empty store from a factory, and panics at the first violation of the trait's contract.
+//! [`content_conformance_tests!`](crate::content_conformance_tests) turns each of them into a test.
 
 mod concurrent;
 mod moving;
@@ -22,7 +22,7 @@ pub use sweeping::*;
 
 use crate::Content;
 
-/// Makes locations for content stores.
+/// Creates locations for content stores.
 pub trait ContentFactory: Send + Sync {
     /// The type of the locations.
     type Home: Home;
@@ -31,9 +31,9 @@ pub trait ContentFactory: Send + Sync {
     fn home(&self) -> impl Future<Output = Self::Home> + Send;
 }
 
-/// A location whose content outlives the stores that are opened on it.
+/// A location whose content survives the stores that are opened on it.
 pub trait Home: Send {
-    /// Opens the store as a new process finds it. The store that was opened before is closed first.
+    /// Opens the store as a new process would. The previously opened store is closed first.
     fn open(&mut self) -> impl Future<Output = Arc<dyn Content>> + Send;
 }
 

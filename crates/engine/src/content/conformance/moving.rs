@@ -1,4 +1,4 @@
-//! Listings, and pieces that move from one store to another under their names.
+//! Listings, and pieces that are moved from one store to another with their names.
 
 use super::support::{bytes_of, read_all, release, write_all, write_one};
 use super::{ContentFactory, Home};
@@ -31,7 +31,7 @@ fn is_covered(piece: &Piece, extents: &[Extent]) -> bool {
     at >= end
 }
 
-/// All pages together cover every piece, from wherever a page starts.
+/// All pages together cover every piece, wherever they start.
 pub async fn listings_cover_every_piece(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
@@ -58,7 +58,7 @@ pub async fn listings_cover_every_piece(factory: &impl ContentFactory) {
     }
 }
 
-/// Pieces keep their names in another store, whatever kind of store they come from.
+/// Pieces keep their names in another store, regardless of its kind.
 pub async fn pieces_move_between_stores(factory: &impl ContentFactory) {
     let mut other_home = factory.home().await;
     let source = other_home.open().await;
@@ -106,7 +106,7 @@ async fn foreign(stream: u64, bytes: &bytes::Bytes) -> Piece {
     Piece { stream, ..piece }
 }
 
-/// Bytes that do not belong to the name, and names that are not possible, are rejected.
+/// Bytes that do not belong to the name, and impossible names, are rejected.
 pub async fn adopting_rejects_other_bytes(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
@@ -147,7 +147,7 @@ pub async fn adopting_never_overwrites(factory: &impl ContentFactory) {
     content.adopt(own, bytes.clone()).await.expect("the same bytes are no change");
 }
 
-/// New uploads never get a place in a stream that was adopted.
+/// New uploads never get a position in an adopted stream.
 pub async fn adopted_streams_are_not_written_to(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let mut rng = Rng::new(3);

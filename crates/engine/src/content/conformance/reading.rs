@@ -59,7 +59,7 @@ pub async fn large_content_has_several_pieces(factory: &impl ContentFactory) {
     assert!(read_all(&*content, &pieces).await.as_ref() == Ok(&bytes));
 }
 
-/// Ranges begin and end at any byte; what lies beyond the end is cut off.
+/// Ranges may begin and end at any byte; the part beyond the end is ignored.
 pub async fn ranges_are_exact(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;

@@ -21,7 +21,7 @@ pub async fn released_pieces_are_gone(factory: &impl ContentFactory) {
     }
 }
 
-/// A release can be repeated at any time, and can name pieces that never existed.
+/// A release can be repeated at any time, and can include pieces that never existed.
 pub async fn releasing_again_is_harmless(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
@@ -44,7 +44,7 @@ pub async fn releasing_again_is_harmless(factory: &impl ContentFactory) {
     }
 }
 
-/// Freeing a piece touches neither the one before nor the one after.
+/// Freeing a piece does not affect its neighbours.
 pub async fn releasing_frees_no_neighbours(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
@@ -66,7 +66,7 @@ pub async fn releasing_frees_no_neighbours(factory: &impl ContentFactory) {
     }
 }
 
-/// A download that has started ends with the bytes it started with.
+/// A download that has started completes with the original bytes.
 pub async fn a_reader_keeps_its_piece(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
@@ -84,7 +84,7 @@ pub async fn a_reader_keeps_its_piece(factory: &impl ContentFactory) {
     assert_eq!(settled(&*content).await.live, 0);
 }
 
-/// A pin keeps its pieces and no others.
+/// A pin protects its pieces and no others.
 pub async fn pinned_pieces_are_kept(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
@@ -99,7 +99,7 @@ pub async fn pinned_pieces_are_kept(factory: &impl ContentFactory) {
     assert_gone(&*content, &kept).await;
 }
 
-/// A copy of the whole store finds everything that was there when it began.
+/// A copy of the whole store finds everything that existed when it started.
 pub async fn a_pin_of_everything_keeps_everything(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
@@ -139,7 +139,7 @@ pub async fn abandoned_uploads_are_freed(factory: &impl ContentFactory) {
     assert!(listed <= kept.footprint(), "{listed} bytes are stored");
 }
 
-/// Even if everything was released and the store was opened again, names are new.
+/// Even if everything was released and the store was opened again, new names are unique.
 pub async fn names_are_never_reused(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let mut used = HashSet::new();

@@ -6,7 +6,7 @@ use crate::conformance::Rng;
 use crate::content::{Content, ContentStatus, Piece};
 use crate::{Error, Result};
 
-/// Sizes around every border that a store may have.
+/// Sizes around every boundary that a store may have.
 pub const SIZES: [usize; 24] = [
     1,
     2,

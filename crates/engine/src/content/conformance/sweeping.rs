@@ -13,7 +13,7 @@ async fn sweep(content: &dyn Content, named: &[Piece]) -> Swept {
     sweep.finish().await.expect("a sweep ends")
 }
 
-/// Sealed content is there again.
+/// Sealed content survives a restart.
 pub async fn content_survives_a_restart(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let mut stored: Vec<(Vec<Piece>, Bytes)> = Vec::new();
@@ -29,7 +29,7 @@ pub async fn content_survives_a_restart(factory: &impl ContentFactory) {
     }
 }
 
-/// Bytes of an earlier process that no row names are freed; the others stay.
+/// Bytes of an earlier process that no row refers to are freed; the others stay.
 pub async fn a_sweep_frees_what_no_row_names(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
@@ -60,7 +60,8 @@ pub async fn a_sweep_frees_what_no_row_names(factory: &impl ContentFactory) {
     assert_eq!(settled(&*content).await.live, 0);
 }
 
-/// Uploads of this process, sealed or not, before or after the sweep began, are not touched though no row names them.
+/// Uploads of this process, sealed or not, before or after the sweep began, are not touched although no row
+/// refers to them.
 pub async fn a_sweep_keeps_uploads_of_this_process(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;
@@ -111,7 +112,7 @@ pub async fn a_dropped_sweep_frees_nothing(factory: &impl ContentFactory) {
     assert!(read_all(&*content, &[piece]).await == Ok(bytes));
 }
 
-/// Property: after any operations, exactly the named content is present.
+/// Property: after any operations, exactly the referenced content is present.
 pub async fn random_operations_lose_no_named_content(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let mut rng = Rng::new(11);
