@@ -107,7 +107,7 @@ pub enum Role {
     Plain,
     /// Stored as the class with this name.
     Wire(&'static str),
-    /// Stored as text by `Display` and `FromStr`.
+    /// Stored as a string with `Display` and `FromStr`.
     Text,
 }
 

@@ -90,7 +90,7 @@ pub fn check_name(name: &str, span: proc_macro2::Span) -> Result<()> {
     Ok(())
 }
 
-/// Marks that join letters or keep them apart, which scripts such as Persian's need inside of words.
+/// Marks that join letters or keep them apart, which some scripts, such as Persian, need inside words.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
@@ -113,8 +113,8 @@ mod tests {
         }
     }
 
-    /// Names such as `a²` passed the macro, and every write of the entity failed at the server; marks inside of words were
-    /// rejected here.
+    /// Names such as `a²` were accepted by the macro, but every write of the entity failed at the server; marks
+    /// inside words were rejected here.
     #[test]
     fn names_are_those_that_the_service_accepts() {
         let table = include_str!("../../model/src/table/property_names.txt");

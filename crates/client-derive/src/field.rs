@@ -1,4 +1,4 @@
-//! The generated code of one field: its slot while decoding, how it is written, and its name in queries.
+//! The generated code of one field: its slot during decoding, its encoding, and its name in queries.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -94,7 +94,7 @@ impl Member {
         }
     }
 
-    /// Stores a property that has no field.
+    /// Stores a property without a field.
     pub fn keep(&self) -> Option<TokenStream> {
         let ident = &self.ident;
         match self.role() {
@@ -275,7 +275,7 @@ impl Member {
     }
 }
 
-/// The field functions are outside of the block that defines the short name.
+/// The field functions are outside the block that defines the short name.
 fn rooted(tokens: TokenStream) -> TokenStream {
     use proc_macro2::{Group, TokenTree};
     tokens

@@ -74,7 +74,8 @@ pub fn entity(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     }))
 }
 
-/// A row of an unknown kind, or one that its type cannot decode, goes to the variant for all others (LA-12).
+/// A row of an unknown kind, or one that its type cannot decode, is decoded as the variant for all others
+/// (LA-12).
 fn decode(kinds: &[Kind<'_>]) -> TokenStream {
     let other = kinds.iter().find(|kind| kind.other);
     let failed = match other {

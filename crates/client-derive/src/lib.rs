@@ -26,7 +26,7 @@ mod tests;
 use proc_macro::TokenStream;
 use syn::{Data, DeriveInput, Error, parse_macro_input};
 
-/// Makes a struct an entity, or makes an enum of entities decode each row as its own kind.
+/// Makes a struct an entity, or lets an enum of entities decode each row as the variant of its kind.
 ///
 /// ```
 /// use lazuli_client::Entity;

@@ -267,7 +267,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Two entities are equal if their keys are (LA-05).
+    /// Two entities are equal if their keys are equal (LA-05).
     fn equality(&self) -> TokenStream {
         let ident = self.ident;
         quote! {

@@ -1,4 +1,4 @@
-//! Invalid types produce clear messages at the right place (CL-14).
+//! Invalid types produce clear messages at the right position (CL-14).
 
 use quote::quote;
 use syn::DeriveInput;

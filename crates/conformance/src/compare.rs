@@ -59,7 +59,7 @@ pub struct Difference {
 
 /// Maximum characters shown of either side.
 const SHOWN_CHARS_MAX: usize = 200;
-/// How much of the matching part is shown before the difference.
+/// Maximum length of the matching part that is shown before the difference.
 const CONTEXT_CHARS: usize = 48;
 
 /// All differences of a response. Stores the values of its captures.
@@ -146,7 +146,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Did the server ask for the body with `100 Continue`? Checked only if the transport can tell.
+    /// Did the server ask for the body with `100 Continue`? Checked only if the transport reports it.
     fn continued(&mut self, header: &ExpectedHeader) {
         let Some(continued) = self.response.continued else { return };
         let expected = header.value.as_ref().and_then(|value| self.values.render(value).ok());
@@ -202,7 +202,7 @@ fn before(text: &str, at: usize) -> String {
     format!("{dots}{}", visible(&fitted[start..]))
 }
 
-/// Text for a report: cut, with line ends made visible.
+/// A string for a report: truncated, with visible line ends.
 fn shorten(text: &str) -> String {
     let cut: String = text.chars().take(SHOWN_CHARS_MAX).collect();
     let dots = if cut.len() < text.len() { "…" } else { "" };

@@ -1,13 +1,13 @@
 //! Matches a string against a template, and finds the first difference.
 //!
-//! Matching never backtracks: the kind of a capture determines where it ends, and `{any}` ends where the next literal
+//! Matching never backtracks: the kind of a capture determines its end, and `{any}` ends where the next literal
 //! begins.
 
 use lazuli_model::DateTime;
 
 use crate::values::{Capture, Piece, Values};
 
-/// Where and how a string differs from its template.
+/// The position and the reason of a mismatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mismatch {
     /// Bytes of the string that match.
@@ -54,7 +54,7 @@ pub(crate) fn fit(pieces: &[Piece], text: &str, values: &mut Values) -> Result<(
     Ok(())
 }
 
-/// The common prefix, cut at a character boundary.
+/// The common prefix, truncated at a character boundary.
 fn common_prefix(left: &str, right: &str) -> usize {
     let same = left.bytes().zip(right.bytes()).take_while(|(a, b)| a == b).count();
     (0..=same).rev().find(|&at| left.is_char_boundary(at) && right.is_char_boundary(at)).unwrap_or(0)
@@ -135,8 +135,8 @@ fn request_id(text: &str, values: &Values) -> Result<usize, String> {
     }
 }
 
-/// An ETag. That of an entity is in one of its three quotings, and its value is the Timestamp; that of a blob or
-/// container is a number, quoted or not, and its value is that number.
+/// An ETag. For an entity, it has one of three kinds of quotes, and its value is the Timestamp. For a blob or
+/// container, it is a number, quoted or not, and its value is that number.
 fn etag(text: &str) -> Option<(usize, String)> {
     if !text.starts_with("W/") {
         return number_etag(text);

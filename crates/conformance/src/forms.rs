@@ -1,4 +1,4 @@
-//! The formats of error bodies on the wire, to which the short forms of a transcript expand.
+//! The formats of error bodies on the wire: the expansions of the short forms in transcripts.
 
 const METADATA: &str = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata";
 

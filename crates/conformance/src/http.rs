@@ -1,4 +1,4 @@
-//! Requests and responses as they are on the wire, and the interface between the runner and its transport.
+//! Requests and responses as sent on the wire, and the interface between the runner and its transport.
 
 use std::io;
 
@@ -30,11 +30,12 @@ pub struct TranscriptResponse {
     pub headers: Vec<(String, String)>,
     /// The body, no longer chunked.
     pub body: Vec<u8>,
-    /// Did the server ask for the request body with `100 Continue`? `None` if the transport cannot tell.
+    /// Did the server ask for the request body with `100 Continue`? `None` if the transport does not report it.
     pub continued: Option<bool>,
 }
 
-/// Carries a request to a server and returns its response: a socket, or the server's own code in a test.
+/// Sends a request to a server and returns its response: through a socket, or by calling the server's code in a
+/// test.
 pub trait Transport {
     /// Does one exchange.
     fn exchange(&mut self, request: &TranscriptRequest) -> io::Result<TranscriptResponse>;

@@ -5,7 +5,8 @@ use serde_json::Value;
 use crate::expect::fit;
 use crate::values::{Piece, Values};
 
-/// Mark the place of a capture inside the strings of the parsed template. Private-use characters, which no transcript has.
+/// Markers of captures inside the strings of the parsed template: private-use characters, which no transcript
+/// contains.
 const OPEN: char = '\u{f8f0}';
 const CLOSE: char = '\u{f8f1}';
 
@@ -31,7 +32,7 @@ pub(crate) fn fit_json(pieces: &[Piece], body: &str, values: &mut Values) -> Res
     Comparison { pieces, values }.value("$", &expected, &actual)
 }
 
-/// The template as a string, each capture replaced by its index between markers.
+/// The template as a string, with each capture replaced by its index between markers.
 fn marked(pieces: &[Piece]) -> String {
     let text = |(index, piece): (usize, &Piece)| match piece {
         Piece::Text(text) => text.clone(),

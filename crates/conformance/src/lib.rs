@@ -1,9 +1,9 @@
 //! Golden wire transcripts, and the runner that checks any server against them.
 //!
-//! A transcript is a text file of exchanges: requests, and the responses that they must get. `transcripts/README.md`
+//! A transcript is a text file of exchanges: requests, and the expected responses. `transcripts/README.md`
 //! describes the format. The files are embedded, so that one binary can compare any endpoint with them.
 //!
-//! Invariants: nothing here depends on how our server works inside, only on the wire protocol; and a transcript
+//! Invariants: nothing here depends on the internals of our server, only on the wire protocol; and a transcript
 //! that cannot be run counts as a difference, never as a pass.
 
 mod compare;

@@ -12,7 +12,7 @@ pub enum TranscriptVerdict {
     Passed,
     /// There are differences.
     Failed,
-    /// The server could no longer be reached.
+    /// The server was no longer reachable.
     NotRun,
 }
 
@@ -32,7 +32,7 @@ impl TranscriptVerdict {
 pub struct TranscriptOutcome {
     /// `group/name`.
     pub name: String,
-    /// The behaviour that the transcript shows.
+    /// The behaviour that the transcript tests.
     pub about: String,
     /// The source of its expectations.
     pub truth: String,
@@ -90,7 +90,7 @@ pub struct ConformanceReport {
     pub outcomes: Vec<TranscriptOutcome>,
 }
 
-/// The numbers of a run.
+/// The totals of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Transcripts without a difference.

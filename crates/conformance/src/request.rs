@@ -1,4 +1,4 @@
-//! From an exchange of a transcript to the request on the wire: default headers, escapes, signature.
+//! Converts an exchange of a transcript to a request: default headers, escapes, signature.
 
 use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{DateTime, Service};
@@ -12,9 +12,9 @@ use crate::transcript::{Exchange, Header, SendOptions, Setup};
 use crate::values::Values;
 use crate::{Target, system};
 
-/// The version that requests of the Table service ask for unless the transcript says otherwise.
+/// The default version of requests to the Table service.
 const TABLE_VERSION: &str = "2019-02-02";
-/// The same for Queue and Blob.
+/// The default version of requests to Queue and Blob.
 const STORAGE_VERSION: &str = "2021-12-02";
 
 /// The request of an exchange.
@@ -77,7 +77,7 @@ fn shifted(now: DateTime, seconds: i64) -> DateTime {
     DateTime::from_ticks(moved).unwrap_or(now)
 }
 
-/// The target with the path of the account in front, unless it starts with `=`. Escaped where HTTP needs it.
+/// The target with the account's path as a prefix, unless it starts with `=`. Escaped as HTTP requires.
 fn wire_target(written: &str, root: &str) -> String {
     let target = match written.strip_prefix('=') {
         Some(verbatim) => verbatim.to_owned(),
@@ -126,7 +126,8 @@ impl Draft {
         Self { headers, removed: Vec::new() }
     }
 
-    /// Applies a list of header lines: each name replaces earlier values; a name that is given twice is sent twice.
+    /// Applies a list of header lines: each name replaces earlier values; a name that occurs twice is sent
+    /// twice.
     fn apply(&mut self, lines: &[Header], values: &mut Values) -> Result<(), String> {
         let mut own = Vec::new();
         for line in lines {
@@ -176,7 +177,7 @@ fn sign(request: &mut TranscriptRequest, options: &SendOptions, target: &Target)
     let fields: Vec<Field<'_>> = request.headers.iter().map(|(name, value)| Field { name, value }).collect();
     let head = Head { method: &request.method, target: &request.target, fields: &fields };
     let authorization = auth::authorize(target.service, scheme, &target.account, &target.key, &head);
-    // A request that cannot be signed goes out with a signature that is wrong.
+    // A request that cannot be signed is sent with a wrong signature.
     let zeroes = || auth::signature_text(&[0; 32]);
     let authorization =
         authorization.unwrap_or_else(|_| format!("{} {}:{}", scheme.name(), target.account, zeroes()));

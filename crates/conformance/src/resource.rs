@@ -12,7 +12,7 @@ pub(crate) enum Resource {
 }
 
 impl Resource {
-    /// The kind that a placeholder or an option names.
+    /// The kind in a placeholder or option.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         match name {
             "table" => Some(Resource::Table),
@@ -22,7 +22,8 @@ impl Resource {
         }
     }
 
-    /// The name of a resource. Names of tables mix upper and lower case, so that the case must be kept.
+    /// The name of a resource. Names of tables mix upper and lower case, so that the server must preserve the
+    /// case.
     pub(crate) fn name(self, prefix: &str, label: &str) -> String {
         let name = format!("{prefix}{label}");
         if self == Resource::Table { name } else { name.to_lowercase() }

@@ -1,6 +1,7 @@
-//! The lines of a transcript file: joined where a line ends in a backslash, numbered as in the file.
+//! The lines of a transcript file: joined after a line that ends in a backslash, with the line numbers of the
+//! file.
 
-/// A line, perhaps joined from several.
+/// A line, possibly joined from several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
     /// Its number in the file, from 1; of joined lines the first.

@@ -9,7 +9,7 @@ use lazuli_protocol::connection_string::{ConnectionString, ConnectionStringError
 
 use crate::ExtraRoots;
 
-/// An endpoint and the account that requests are signed for.
+/// An endpoint, and the account that signs requests.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The service that is checked.
@@ -23,11 +23,11 @@ pub struct Target {
     /// Host and port to connect to, if they differ from the URL: the name in the URL need not resolve on this
     /// machine.
     pub connect: Option<String>,
-    /// Root certificates to trust besides those of the machine, for an `https` URL.
+    /// Root certificates to trust in addition to those of the machine, for an `https` URL.
     pub extra_roots: ExtraRoots,
 }
 
-/// Why a target is invalid.
+/// The reason why a target is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetError {
     /// The endpoint is not an `http` or `https` URL.
@@ -62,8 +62,8 @@ impl From<ConnectionStringError> for TargetError {
 }
 
 impl Target {
-    /// An account at an endpoint. If neither the host nor the path of the endpoint names the account, it is appended
-    /// to the path.
+    /// An account at an endpoint. If neither the host nor the path of the endpoint contains the account, it is
+    /// appended to the path.
     pub fn new(endpoint: &str, account: &str, key: &str) -> Result<Self, TargetError> {
         let trimmed = endpoint.trim_end_matches('/');
         let authority = trimmed.strip_prefix("http://").or_else(|| trimmed.strip_prefix("https://"));
@@ -88,7 +88,7 @@ impl Target {
         Self { service, ..self }
     }
 
-    /// From a connection string as SDKs take it.
+    /// Parses a connection string in the format of the SDKs.
     pub fn from_connection_string(service: Service, text: &str) -> Result<Self, TargetError> {
         let parsed = ConnectionString::parse(text)?;
         let (Some(account), Secret::Key(key)) = (parsed.account(), parsed.secret()?) else {
@@ -97,7 +97,7 @@ impl Target {
         Ok(Self::new(&parsed.endpoints(service)?.primary, account, key)?.with_service(service))
     }
 
-    /// A client of the server; it connects when it is first used.
+    /// A client of the server, which connects when it is first used.
     pub(crate) fn client(&self) -> Client {
         if self.is_https() {
             Client::tls(self.authority(), self.host(), self.extra_roots.clone())
@@ -116,7 +116,7 @@ impl Target {
         format!("{host}:{}", port.unwrap_or(default))
     }
 
-    /// The host of the URL, which a certificate must name; an IPv6 address without its brackets.
+    /// The host of the URL, for which the certificate must be valid; an IPv6 address has no brackets.
     pub fn host(&self) -> &str {
         self.host_and_port().0.trim_start_matches('[').trim_end_matches(']')
     }

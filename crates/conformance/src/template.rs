@@ -1,4 +1,4 @@
-//! Text with placeholders, which stand for values that differ from run to run.
+//! Text with placeholders for values that differ from run to run.
 //!
 //! A brace that does not open a known placeholder is an ordinary character, so JSON needs no escaping.
 
@@ -24,7 +24,7 @@ pub(crate) struct Template {
     pub(crate) parts: Vec<TemplatePart>,
 }
 
-/// How the arguments of a placeholder are split.
+/// The way in which the arguments of a placeholder are split.
 #[derive(Clone, Copy)]
 enum Split {
     /// Everything is one argument, which may be absent.
@@ -33,7 +33,7 @@ enum Split {
     Last,
     /// At the first two colons.
     FirstTwo,
-    /// At the first two bars.
+    /// At the first two vertical bars.
     Bar,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::File;
 
-/// The page, with marks for the names of the other files.
+/// The page, with placeholders for the names of the other files.
 pub const PAGE: &str = include_str!("../web/index.html");
 
 macro_rules! files {

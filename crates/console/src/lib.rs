@@ -1,8 +1,9 @@
-//! The web console: hand-written ES modules and CSS, embedded into the binary, and the headers they are served with.
+//! The web console: hand-written ES modules and CSS, embedded into the binary, and their response headers.
 //!
-//! This crate is plain data: it knows files, not sockets or accounts. `server/console` serves it. Everything below
-//! `assets/` is in a folder that is named after a hash of all files, so that browsers may cache it forever and a new
-//! version is never mixed with an old one; modules import each other by relative names and need no build step.
+//! This crate is plain data: it contains files, but knows nothing about sockets or accounts. `server/console`
+//! serves it. Everything in `assets/` is in a folder named after a hash of all files, so that browsers may
+//! cache it forever and a new version is never mixed with an old one; modules import each other by relative
+//! names and need no build step.
 
 mod files;
 mod modules;
@@ -19,16 +20,16 @@ use files::FILES;
 
 /// The folder of all files but the page itself.
 const FOLDER: &str = "assets";
-/// The module that the page starts with.
+/// The module with which the page starts.
 const START: &str = "app.js";
-/// Stands for the folder in the page.
+/// The placeholder for the folder in the page.
 const FOLDER_MARK: &str = "{{folder}}";
 /// Stands for the list of modules that the browser can fetch before it knows that it needs them.
 const PRELOAD_MARK: &str = "{{preload}}";
 /// Hexadecimal digits of the hash in the name of the folder.
 const HASH_DIGITS: usize = 16;
 
-/// Lets a browser keep a file whose name changes with its content.
+/// Lets a browser cache a file whose name changes with its content.
 pub const CACHE_FOR_EVER: &str = "public, max-age=31536000, immutable";
 /// Makes a browser ask again.
 pub const CACHE_NEVER: &str = "no-cache";

@@ -1,4 +1,5 @@
-//! Which modules the page needs before it can show anything: the browser fetches them without finding them one by one.
+//! Determines the modules that the page needs before it can show anything, so that the browser can fetch them
+//! all at once.
 //!
 //! Views are imported when they are shown (`import(…)`), so the list contains neither views nor modules that only views
 //! use.
@@ -21,7 +22,7 @@ pub fn imported_by(name: &str, files: &'static [File]) -> Vec<&'static str> {
     found
 }
 
-/// The relative names in the static imports of a module. They are one to a line.
+/// The relative names in the static imports of a module. There is one per line.
 fn imports(module: &'static [u8]) -> impl Iterator<Item = &'static str> {
     let text = std::str::from_utf8(module).unwrap_or_default();
     let lines = text.lines().filter(|line| line.starts_with("import "));

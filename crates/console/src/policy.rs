@@ -1,9 +1,9 @@
 //! The headers that keep the console's page and the data apart.
 //!
-//! The page runs its own scripts and nothing else: no inline code, no `eval`, no other origin. Strings never become
-//! markup, since Trusted Types reject that; the one policy is for the XML of the services, which is parsed as XML and
-//! never inserted. Data that passes through the console's origin is sandboxed, so that a blob which is opened as a
-//! page has no origin and no scripts.
+//! The page runs only its own scripts: no inline code, no `eval`, no other origin. Strings never become markup,
+//! since Trusted Types reject that; the only policy is for the XML of the services, which is parsed as XML and
+//! never inserted. Data that is served from the console's origin is sandboxed, so that a blob that is opened as
+//! a page has no origin and no scripts.
 
 /// The policy of the page and its files.
 pub const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \

@@ -14,8 +14,8 @@
 //! # }).unwrap();
 //! ```
 //!
-//! Requests pass through everything that a server's requests pass through, signatures included; only the socket is
-//! missing. So code that works with it works with a server.
+//! Requests pass through the same pipeline as in a server, including signatures; only the socket is missing. So
+//! code that works with it also works with a server.
 
 /// Runs the example on the crate's page.
 #[cfg(doctest)]
@@ -63,7 +63,7 @@ pub fn memory() -> TableService {
     over(Arc::new(Memory::new(Clock::system()))).expect("the system has entropy for request ids")
 }
 
-/// A service on the files of a directory, as durable as a server's. A directory can be open only once at a time, until
+/// A service on the files of a directory, as durable as a server's. A directory can be open only once, until
 /// the last clone of its service is dropped.
 ///
 /// ```
@@ -189,7 +189,7 @@ impl Embedded {
 
     fn with(engine: Arc<dyn Engine>, account: ConfiguredAccount) -> std::io::Result<Self> {
         let directory = Directory::new(vec![account]);
-        // Nothing listens at the address.
+        // No server listens at the address.
         let config = Config::new((Ipv4Addr::LOCALHOST, 0).into());
         let state = State::over(engine, directory, config)?;
         let sweep = Arc::new(Mutex::new(state.service().sweep()));

@@ -1,4 +1,4 @@
-//! A connection on a tokio socket, for load generators and everything else that waits for many servers at once.
+//! A connection on a tokio socket, for load generators and other programs with many concurrent connections.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 use crate::{Decoder, Response};
 
-/// Largest body that is read whole.
+/// Maximum size of a body that is read completely.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes read at a time.
 const READ_BYTES: usize = 16 * 1024;
@@ -32,7 +32,7 @@ impl Connection {
         self.stream.set_nodelay(nodelay)
     }
 
-    /// Sends bytes as they are: a request, or a part of one.
+    /// Sends bytes unchanged: a request, or a part of one.
     pub async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes).await
     }

@@ -1,29 +1,29 @@
-//! Decodes responses from bytes. It does no I/O: a connection fills the buffer and asks again.
+//! Decodes responses from bytes. It does no I/O: a connection fills the buffer and calls it again.
 
 use std::io;
 
 use crate::Response;
 use crate::response::malformed;
 
-/// The largest head of a response.
+/// Maximum size of the head of a response.
 const HEAD_BYTES_MAX: usize = 256 * 1024;
-/// The longest line that announces a chunk.
+/// Maximum length of a chunk-size line.
 const LINE_BYTES_MAX: usize = 4 * 1024;
 
-/// How the body that is being read ends.
+/// The way in which the end of the current body is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
-    /// There is nothing left of it.
+    /// It has ended.
     Done,
     /// After this many bytes.
     Length(u64),
     /// After this many bytes comes the end of a chunk.
     Chunk(u64),
-    /// A line that announces a chunk comes next.
+    /// A chunk-size line comes next.
     ChunkLine,
     /// Lines after the last chunk, up to an empty one.
     Trailer,
-    /// When the connection is closed.
+    /// The body ends when the connection is closed.
     Close,
 }
 
@@ -42,12 +42,12 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Where received bytes are appended.
+    /// The buffer to which received bytes are appended.
     pub fn input(&mut self) -> &mut Vec<u8> {
         &mut self.input
     }
 
-    /// Can another request be sent when the body has been read?
+    /// Can another request be sent after the body has been read?
     pub fn is_reusable(&self) -> bool {
         self.is_reusable
     }
@@ -110,7 +110,7 @@ impl Decoder {
         }
     }
 
-    /// The connection was closed: the end of a body that ends that way, else an error.
+    /// Handles a closed connection: it ends a body without a length; otherwise it is an error.
     pub fn end(&mut self) -> io::Result<()> {
         if self.framing != Framing::Close {
             return Err(io::ErrorKind::UnexpectedEof.into());

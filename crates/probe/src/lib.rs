@@ -1,7 +1,7 @@
 //! A raw, signed HTTP/1.1 client for tools and tests.
 //!
-//! Programs use `lazuli-client`. This one sends exactly the bytes that it is given, correct or not, shows responses as they
-//! arrived, and can stream both ways:
+//! Programs use `lazuli-client`. This crate sends exactly the given bytes, correct or not, returns responses as
+//! they arrived, and can stream both ways:
 //!
 //! - [`Request`] is a request as bytes, [`Signer`] signs it for any service, [`Response`] is the response.
 //! - [`Connection`] exchanges them on a tokio socket, for load generators.

@@ -1,4 +1,4 @@
-//! A request as bytes. Nothing is checked: a test may want to send nonsense.
+//! A request as bytes. Nothing is checked, since tests send invalid requests.
 
 use std::borrow::Cow;
 
@@ -27,33 +27,34 @@ impl Request {
         Self { method: method.into(), target: target.into(), headers: Vec::new(), body: Vec::new() }
     }
 
-    /// The same with another header.
+    /// Adds a header.
     #[must_use]
     pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Cow<'static, str>>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// The same with a body.
+    /// Sets the body.
     #[must_use]
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         self
     }
 
-    /// The same with a body in JSON.
+    /// Sets a JSON body.
     #[must_use]
     pub fn json(self, body: impl Into<Vec<u8>>) -> Self {
         self.body(body).with("Content-Type", "application/json")
     }
 
-    /// The value of a header, whatever the case of its name.
+    /// The value of a header, with its name in any letter case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         headers.find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| &**value)
     }
 
-    /// Announces the length of the body, unless a header says how it ends. A GET or HEAD without a body needs none.
+    /// Announces the length of the body, unless a header already specifies the framing. A GET or HEAD without a
+    /// body needs none.
     pub fn announce_length(&mut self) {
         let is_said = self.header("Content-Length").is_some() || self.header("Transfer-Encoding").is_some();
         let needs_none = self.body.is_empty() && matches!(&*self.method, "GET" | "HEAD");
@@ -101,7 +102,7 @@ impl Request {
     }
 }
 
-/// The value of a header in a list, whatever the case of its name.
+/// The value of a header in a list, with its name in any letter case.
 pub fn header<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
     headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
 }

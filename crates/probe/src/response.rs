@@ -1,4 +1,4 @@
-//! A response as it arrived. The head stays one string: a load generator rarely looks at it.
+//! A response as it arrived. The head is kept as one string, since a load generator rarely examines it.
 
 use std::io;
 
@@ -37,7 +37,7 @@ impl Response {
             .map(|(name, value)| (name, value.trim()))
     }
 
-    /// The value of a header, whatever the case of its name.
+    /// The value of a header, with its name in any letter case.
     pub fn header(&self, name: &str) -> Option<&str> {
         lines(&self.head).skip(1).find_map(|line| {
             let (given, rest) = line.split_at_checked(name.len())?;

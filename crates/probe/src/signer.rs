@@ -7,7 +7,7 @@ use lazuli_protocol::http::head::Field;
 
 use crate::Request;
 
-/// An account, its key, and the service that requests are for.
+/// An account, its key, and the service of the requests.
 #[derive(Clone, Debug)]
 pub struct Signer {
     service: Service,
@@ -35,7 +35,7 @@ impl Signer {
     /// Announces the length of the body, adds the date unless there is one, and signs. A request that cannot be signed
     /// (because its target is not a URL) stays unsigned.
     ///
-    /// Tables use Shared Key Lite, which covers little and is cheap; Blob and Queue use Shared Key.
+    /// Tables use Shared Key Lite, which signs few fields and is cheap; Blob and Queue use Shared Key.
     pub fn sign(&self, request: &mut Request, now: DateTime) {
         let scheme = if self.service == Service::Table { Scheme::SharedKeyLite } else { Scheme::SharedKey };
         self.sign_as(scheme, request, now);
@@ -62,7 +62,7 @@ mod tests {
 
     use super::*;
 
-    /// Signatures of all services and schemes are accepted by the code that a server verifies them with.
+    /// Signatures of all services and schemes are accepted by the server's verification code.
     #[test]
     fn signatures_verify() {
         let now = DateTime::parse("2026-06-15T12:00:00Z").unwrap();

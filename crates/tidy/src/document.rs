@@ -1,8 +1,9 @@
-//! Rules for documents: ARCHITECTURE.md describes every crate, and every path of the repository that a document names exists.
+//! Rules for documents: ARCHITECTURE.md describes every crate, and every path of the repository in a document
+//! exists.
 
 use std::path::Path;
 
-/// Folders in the root of the repository that guides name.
+/// Folders in the root of the repository that guides refer to.
 const FOLDERS: [&str; 4] = ["crates", "fuzz", "packaging", "tests"];
 
 /// Paths in backticks that do not exist, in the document `name`. A path may leave out `crates/`, `src/` and `.rs`, as in
@@ -11,15 +12,15 @@ pub fn missing_paths(name: &str, document: &str, root: &Path) -> Vec<String> {
     missing(name, document, root, |_| true)
 }
 
-/// Paths in a guide that do not exist, among those that start with a crate or one of `FOLDERS`. Other paths are on the
-/// reader's machine.
+/// Paths in a guide that do not exist, among those that start with a crate or one of `FOLDERS`. Other paths are
+/// assumed to be on the reader's machine.
 pub fn missing_sources(name: &str, document: &str, root: &Path) -> Vec<String> {
     missing(name, document, root, |first| {
         FOLDERS.contains(&first) || root.join("crates").join(first).join("Cargo.toml").exists()
     })
 }
 
-/// Missing paths, among those whose first part is checked.
+/// The missing ones among the paths whose first part is checked.
 fn missing(name: &str, document: &str, root: &Path, is_checked: impl Fn(&str) -> bool) -> Vec<String> {
     let mut problems = Vec::new();
     for (number, line) in document.lines().enumerate() {

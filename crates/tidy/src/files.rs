@@ -1,4 +1,4 @@
-//! Rules for each file: a header, a bounded length, and one way to name the file of a module.
+//! Rules for each file: a header, a bounded length, and one convention for module files.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use crate::Exception;
 use crate::services::SERVICES;
 use crate::tree::File;
 
-/// The most lines that a file may have.
+/// Maximum lines of a file.
 pub const LINES_MAX: usize = 450;
 
-/// Every file opens with `//!`: what it is for, and what must stay true.
+/// Every file starts with `//!`: its purpose, and what must stay true.
 pub fn without_header(files: &[File]) -> Vec<String> {
     let lacks = |file: &&File| !file.text.starts_with("//!");
     let problem = |file: &File| {

@@ -1,4 +1,4 @@
-//! Layers: which crate may use which, and which names may appear where.
+//! Layers: the allowed dependencies of each crate, and the files in which restricted names may occur.
 
 use crate::Exception;
 use crate::token::{Token, tokens};
@@ -11,24 +11,24 @@ pub struct Layer {
     pub name: &'static str,
     /// The crates below it.
     pub uses: &'static [&'static str],
-    /// Where code that needs more belongs.
+    /// The place for code that needs more.
     pub advice: &'static str,
 }
 
-/// Names that only some files may use.
+/// Names that may occur only in some files.
 #[derive(Debug)]
 pub struct Restriction {
     /// The names: `fs`, or paths such as `std::fs`.
     pub names: &'static [&'static str],
-    /// Crates that the rule is about.
+    /// The crates that the rule applies to.
     pub crates: &'static [&'static str],
     /// Files and folders that may use them.
     pub allowed: &'static [Exception],
-    /// Where code that needs them belongs.
+    /// The place for code that needs them.
     pub advice: &'static str,
 }
 
-/// Dependencies that [`Layer`] does not allow. Test dependencies are free.
+/// Dependencies that [`Layer`] does not allow. Test dependencies are not checked.
 pub fn wrong_dependencies(manifests: &[File], layers: &[Layer]) -> Vec<String> {
     let mut problems = Vec::new();
     for file in manifests {

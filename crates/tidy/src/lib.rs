@@ -17,12 +17,12 @@ pub mod tree;
 pub struct Exception {
     /// The file or folder, from the root of the repository.
     pub path: &'static str,
-    /// Why the rule does not hold for it.
+    /// The reason why the rule does not apply to it.
     pub reason: &'static str,
 }
 
 impl Exception {
-    /// Does one of the exceptions name the file, or a folder around it?
+    /// Is the file, or a folder that contains it, one of the exceptions?
     pub fn covers(exceptions: &[Self], path: &str) -> bool {
         exceptions.iter().any(|exception| {
             path.strip_prefix(exception.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

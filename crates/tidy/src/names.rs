@@ -1,8 +1,8 @@
 //! Names of types: one that is visible outside its module has one meaning.
 //!
-//! Inside a crate, two modules do not define the same name; across crates, this holds for the names that a crate
-//! exports. The folders of the services are alike on purpose: `queue::Operation` and `blob::Operation` share their
-//! meaning.
+//! Inside a crate, two modules do not define the same name; across crates, this holds for the names that a
+//! crate exports. The folders of the services are deliberately alike: `queue::Operation` and `blob::Operation`
+//! share their meaning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::services::service_of;
 use crate::token::{Token, tokens};
 use crate::tree::File;
 
-/// A name that several modules or crates may define, and why.
+/// A name that several modules or crates may define, and the reason.
 #[derive(Debug)]
 pub struct SharedName {
     /// The name.
@@ -83,7 +83,7 @@ fn by_crate<'a>(files: &'a [File], exempt: &[&str]) -> BTreeMap<&'a str, Vec<&'a
     crates
 }
 
-/// The names that users of a crate can reach: in a public module, or named by a `pub use` in one.
+/// The names that users of a crate can access: those in public modules, or in a `pub use` of one.
 fn exports<'a>(name: &str, files: &[&'a File]) -> BTreeSet<&'a str> {
     let defined: Vec<Definition<'_>> =
         files.iter().flat_map(|file| definitions(file)).filter(|definition| definition.is_pub).collect();
@@ -113,7 +113,7 @@ fn exports<'a>(name: &str, files: &[&'a File]) -> BTreeSet<&'a str> {
     found
 }
 
-/// The types at the top level of a file that have a `pub` of any kind.
+/// The types at the top level of a file with any kind of `pub`.
 fn definitions(file: &File) -> Vec<Definition<'_>> {
     let mut found = Vec::new();
     for statement in statements(&tokens(&file.text)) {

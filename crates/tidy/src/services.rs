@@ -1,4 +1,5 @@
-//! Service folders: `table/`, `queue/` and `blob/` never name each other, and shared code names none of them.
+//! Service folders: `table/`, `queue/` and `blob/` never refer to each other, and shared code refers to none of
+//! them.
 //!
 //! A service folder is a folder (or a file) of one of these names in one of [`CRATES`]. Code that two services need lives
 //! next to their folders, never inside one.
@@ -14,10 +15,11 @@ pub const SERVICES: [&str; 3] = ["table", "queue", "blob"];
 pub const CRATES: [&str; 8] =
     ["bench", "client", "conformance", "model", "protocol", "server", "service", "trial"];
 
-/// Crates whose shared code names no service. The tools and the client grow around tables.
+/// Crates whose shared code does not refer to any service. The tools and the client are based on tables, so
+/// they are not included.
 const LAYERS: [&str; 4] = ["model", "protocol", "server", "service"];
 
-/// The service that the path belongs to: the first folder or file of it with the name of one.
+/// The service that the path belongs to: that of the first folder or file named after a service.
 pub fn service_of(path: &str) -> Option<&'static str> {
     let part = |part: &str| SERVICES.into_iter().find(|service| *service == part);
     path.trim_end_matches(".rs").split('/').find_map(part)
@@ -42,7 +44,7 @@ pub fn references_between_services(files: &[File], exceptions: &[Exception]) -> 
     problems
 }
 
-/// References from shared code to a service folder. The file that declares the folders may name them.
+/// References from shared code to a service folder. The file that declares the folders may refer to them.
 pub fn references_to_services(files: &[File], exceptions: &[Exception]) -> Vec<String> {
     let mut problems = Vec::new();
     for (file, name, own) in in_crates(files) {
@@ -78,7 +80,7 @@ fn declares(text: &str) -> bool {
     })
 }
 
-/// Services named as part of a path (`queue::Name`, `model::queue`, `use model::{blob, queue}`), with their lines.
+/// Services in paths (`queue::Name`, `model::queue`, `use model::{blob, queue}`), with their lines.
 fn named_services(text: &str) -> Vec<(&'static str, usize)> {
     let found = tokens(text);
     let mut named = Vec::new();
@@ -102,7 +104,7 @@ fn named_services(text: &str) -> Vec<(&'static str, usize)> {
     named
 }
 
-/// `Operation::table` and the like are functions of types, not folders.
+/// `Operation::table` and similar names are functions of types, not folders.
 fn has_other_meaning(found: &[Token<'_>], at: usize) -> bool {
     let Some(owner) = at.checked_sub(2).map(|owner| found[owner].text) else { return false };
     found[at - 1].text == "::" && owner.starts_with(char::is_uppercase)

@@ -1,6 +1,6 @@
 //! Splits Rust source into names and path separators. Comments, strings and characters are skipped.
 //!
-//! It is not a parser: the rules only ask which paths a file names, such as `lazuli_model::queue`.
+//! It is not a parser: the rules only need the paths in a file, such as `lazuli_model::queue`.
 
 /// A name or a separator, and the line it is on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -40,7 +40,7 @@ fn skipped(rest: &str) -> Option<usize> {
     raw_string(rest).or_else(|| quoted(rest)).or_else(|| character(rest))
 }
 
-/// `r"..."`, `r#"..."#`, and the same with `b` before it.
+/// `r"..."`, `r#"..."#`, and the same with a `b` prefix.
 fn raw_string(rest: &str) -> Option<usize> {
     let start = rest.strip_prefix('b').unwrap_or(rest).strip_prefix('r')?;
     let hashes = start.len() - start.trim_start_matches('#').len();

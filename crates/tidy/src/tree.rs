@@ -32,7 +32,8 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All files of the code with this extension, in the order of their paths. Hidden folders and build results are left out.
+/// All files of the code with this extension, in the order of their paths. Hidden folders and build results are
+/// omitted.
 pub fn files(extension: &str) -> io::Result<Vec<File>> {
     files_in(&["crates", "fuzz", "tests"], extension)
 }

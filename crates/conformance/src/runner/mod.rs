@@ -1,4 +1,4 @@
-//! Runs the transcripts of a service against a server: one after the other, each with resources of its own.
+//! Runs the transcripts of a service against a server: one after the other, each with its own resources.
 
 use std::io;
 
@@ -15,11 +15,11 @@ use crate::{TRANSCRIPTS, Target, Transcript, request};
 /// The selection of transcripts, and how to run them.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The server, and the account to use there.
+    /// The server and the account.
     pub target: Target,
     /// Only transcripts whose `service/group/name` contains this.
     pub filter: Option<String>,
-    /// Groups to leave out, such as `batch` for a server without transactions.
+    /// Groups to skip, such as `batch` for a server without transactions.
     pub exclude_groups: Vec<String>,
 }
 
@@ -136,7 +136,7 @@ impl Run<'_> {
                 if lost {
                     return;
                 }
-                // The same difference a thousand times teaches nothing.
+                // Reporting the same difference a thousand times is useless.
                 if self.differences.len() > before {
                     break;
                 }

@@ -1,4 +1,4 @@
-//! A transcript file as data: what to set up, what to send, what must come back.
+//! A transcript file as data: the resources to set up, the requests to send, and the expected responses.
 
 use std::fmt;
 
@@ -15,11 +15,11 @@ pub struct Transcript {
     pub name: String,
     /// The service that it is for.
     pub service: Service,
-    /// The behaviour that it shows.
+    /// The behaviour that it tests.
     pub about: String,
     /// The source of its expectations.
     pub truth: String,
-    /// The requirements that it checks.
+    /// The requirements that it covers.
     pub requirements: Vec<String>,
     /// The exchanges, in order.
     pub exchanges: Vec<Exchange>,
@@ -48,12 +48,12 @@ pub(crate) enum Header {
     Remove(String),
 }
 
-/// A request and the response that it must get.
+/// A request and the expected response.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// The behaviour that it shows.
+    /// The behaviour that it tests.
     pub title: String,
-    /// Where it starts in its file.
+    /// The line where it starts in its file.
     pub line: usize,
     pub(crate) method: String,
     pub(crate) target: Template,
@@ -63,7 +63,7 @@ pub struct Exchange {
     pub(crate) expected: Expected,
 }
 
-/// How a request is sent.
+/// The way in which a request is sent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SendOptions {
     /// The scheme that signs it, or `none`.
@@ -72,7 +72,7 @@ pub(crate) struct SendOptions {
     pub(crate) date_shift_seconds: i64,
     /// The range of `{n}`; the exchange is repeated for each number.
     pub(crate) repeat: Option<(u64, u64)>,
-    /// The kind of endpoint that it applies to, if not all.
+    /// The kind of endpoint to which it applies, if not all.
     pub(crate) only: Option<Only>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct SendOptions {
 pub(crate) enum Only {
     /// One without TLS.
     Http,
-    /// One with the account in its path.
+    /// An endpoint with the account in its path.
     Path,
     /// An account whose key is not public.
     Private,
@@ -100,7 +100,7 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// For requests that the runner itself makes.
+    /// For requests that the runner itself sends.
     pub(crate) fn nothing() -> Self {
         let (headers, body_lines) = (Vec::new(), Vec::new());
         Self { line: 0, status: 0, headers, mode: Mode::Exact, body: Template::default(), body_lines }
@@ -125,7 +125,7 @@ pub(crate) enum Mode {
     Json,
 }
 
-/// Why a file is not a transcript.
+/// The reason why a file is not a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranscriptError {
     /// The line.
@@ -178,7 +178,7 @@ impl Transcript {
         Ok(transcript)
     }
 
-    /// The group: the folder that it is in, below that of its service.
+    /// The group: the folder inside that of the service.
     pub fn group(&self) -> &str {
         group_of(&self.name)
     }

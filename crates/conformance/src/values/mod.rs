@@ -1,7 +1,8 @@
 //! The values of a transcript's placeholders during one run.
 //!
-//! A name keeps its value to the end of the file: later requests send the value that was captured from a response, and
-//! later responses must repeat it. Two names of ETags never share a value, because two commits never share an ETag.
+//! A name keeps its value until the end of the file: later requests send the value that was captured from a
+//! response, and later responses must repeat it. Two names of ETags never share a value, because two commits
+//! never share an ETag.
 
 mod piece;
 
@@ -38,7 +39,7 @@ pub(crate) struct Values {
     pub(crate) now: DateTime,
     /// The request id of the current response.
     pub(crate) request_id: Option<String>,
-    /// The key that `{sas:…}` signs with.
+    /// The key that signs `{sas:…}`.
     pub(crate) key: Option<AccountKey>,
 }
 
@@ -65,7 +66,7 @@ impl Values {
         }
     }
 
-    /// The path before every resource: the account in path style, empty in host style.
+    /// The path prefix of every resource: the account in path style, empty in host style.
     pub(crate) fn root(&self) -> &str {
         &self.root
     }
@@ -75,7 +76,7 @@ impl Values {
         &self.host
     }
 
-    /// Names a string, for `{use:name}`.
+    /// Stores a string under a name, for `{use:name}`.
     pub(crate) fn define(&mut self, name: &str, text: Template) {
         self.texts.insert(name.to_owned(), text);
     }
@@ -90,7 +91,7 @@ impl Values {
         name
     }
 
-    /// Every resource that was named so far.
+    /// All resources named so far.
     pub(crate) fn used(&self) -> Vec<(Resource, String)> {
         self.used.clone()
     }
@@ -138,7 +139,7 @@ impl Values {
         }
     }
 
-    /// Compares the value of a named capture with the value of that name, or remembers it.
+    /// Compares the value of a named capture with the value of that name, or stores it.
     pub(crate) fn settle(&mut self, kind: Capture, name: &str, value: &str) -> Result<(), String> {
         let key = key_of(kind, name);
         match self.captured.get(&key) {
@@ -242,8 +243,8 @@ impl Values {
         })
     }
 
-    /// The parameters of a shared access signature, with the signature. `name?` before them is the queue, container or blob
-    /// that it is for.
+    /// The parameters of a shared access signature, with the signature. `name?` before them is the queue,
+    /// container or blob that it covers.
     fn signed(&self, text: &str) -> Result<String, String> {
         let (resource, parameters) = text.split_once('?').unwrap_or(("", text));
         let key = self.key.as_ref().ok_or("{sas} needs a key to sign with")?;

@@ -6,11 +6,11 @@ pub(super) const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The kind of value that a capture accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capture {
-    /// Anything, up to the next literal.
+    /// Anything up to the next literal.
     Any,
-    /// An ETag, its quotes as they are written in a header, in JSON or in XML.
+    /// An ETag, with quotes as in a header, in JSON or in XML.
     Etag,
-    /// The Timestamp that belongs to the ETag of the same name.
+    /// The Timestamp that corresponds to the ETag of the same name.
     Stamp,
     /// A time with its fraction trimmed.
     Time,
@@ -28,16 +28,16 @@ pub(crate) enum Capture {
     Token,
 }
 
-/// A template with everything filled in that is known before the response is seen.
+/// A template in which everything that is known before the response is filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// A literal.
     Text(String),
-    /// A placeholder for the response to fill, with its name if it has one, and its line in the template.
+    /// A placeholder that the response fills, with its name if it has one, and its line in the template.
     Capture(Capture, Option<String>, usize),
 }
 
-/// The ETag of a Timestamp, or of the number of a blob's version, as a header has it.
+/// The ETag for a Timestamp, or for the number of a blob's version, as in a header.
 pub(crate) fn etag_of(stamp: &str) -> String {
     if stamp.starts_with("0x") {
         return format!("\"{stamp}\"");
@@ -45,7 +45,7 @@ pub(crate) fn etag_of(stamp: &str) -> String {
     format!("W/\"datetime'{}'\"", stamp.replace(':', "%3A"))
 }
 
-/// The ETag and the Timestamp of one name are two formats of one value.
+/// The ETag and the Timestamp of the same name are two formats of one value.
 pub(super) fn key_of(kind: Capture, name: &str) -> String {
     let kind = match kind {
         Capture::Any => "any",

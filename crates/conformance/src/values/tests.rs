@@ -1,4 +1,4 @@
-//! Filling in and capturing the values of a transcript.
+//! Tests of filling in and capturing the values of a transcript.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn tables_have_fresh_names_that_last() {
     assert_eq!(values.render(&Template::parse("{upper:{table:a}}")).unwrap(), name.to_uppercase());
 }
 
-/// Queues and containers have names in lower case; everything that was named is deleted at the end.
+/// Queues and containers have names in lower case; all named resources are deleted at the end.
 #[test]
 fn resources_have_names_of_their_kind() {
     let mut values = values();

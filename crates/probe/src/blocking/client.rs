@@ -1,7 +1,8 @@
-//! A client of one server on TCP or TLS. It connects when needed and keeps one connection as long as the server does.
+//! A client of one server on TCP or TLS. It connects when needed and keeps one connection as long as the server
+//! keeps it open.
 //!
-//! A response that comes before the request is complete must be seen, whatever happens to the rest of the request; and a
-//! connection on which anything went wrong is never used again.
+//! A response that arrives before the request is complete must be seen, regardless of the rest of the request;
+//! and a connection is never used again after an error.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -14,11 +15,11 @@ use super::tls::{self, ExtraRoots, Session};
 use super::{Connection, dial};
 use crate::{Request, Response};
 
-/// How long a server may stay silent.
+/// Maximum time for which a server may stay silent.
 const SILENCE_TIME_MAX: Duration = Duration::from_secs(60);
-/// How long a server may take to respond to `Expect: 100-continue` before the body is sent anyway.
+/// Maximum time for a response to `Expect: 100-continue` before the body is sent anyway.
 const CONTINUE_TIME_MAX: Duration = Duration::from_secs(2);
-/// A thread of its own writes larger requests where that is possible, so that an early rejection is seen.
+/// Requests larger than this are written by a separate thread if possible, so that an early rejection is seen.
 const EAGER_BYTES_MAX: usize = 64 * 1024;
 
 /// A client of one server.
@@ -34,7 +35,7 @@ pub struct Client {
 struct Tls {
     name: String,
     extra: ExtraRoots,
-    /// Made when it is first needed: the machine's certificates take a while to read.
+    /// Created when it is first needed: reading the machine's certificates takes a while.
     config: Option<Arc<ClientConfig>>,
 }
 
@@ -51,7 +52,7 @@ impl Client {
         Self { authority: authority.into(), tls: None, connection: None }
     }
 
-    /// A client of the server at `host:port` behind TLS. Its certificate must be for `name`.
+    /// A client of the server at `host:port` behind TLS. Its certificate must be valid for `name`.
     pub fn tls(authority: impl Into<String>, name: impl Into<String>, extra: ExtraRoots) -> Self {
         let tls = Tls { name: name.into(), extra, config: None };
         Self { authority: authority.into(), tls: Some(tls), connection: None }
@@ -118,7 +119,7 @@ fn read_while_writing(
     std::thread::scope(|scope| {
         let writing = scope.spawn(move || writer.write_all(message).is_ok());
         let response = connection.response(&request.method);
-        // A server that responds without reading the rest would block the writer forever: close the socket.
+        // If the server responds without reading the rest, the writer would block forever: close the socket.
         let must_close = response.is_err() || !writing.is_finished();
         if must_close {
             connection.stream.socket().shutdown(Shutdown::Both).ok();
@@ -146,7 +147,7 @@ fn expect_continue(connection: &mut Connection<Stream>, request: &Request) -> io
         let early = connection.read_head(&request.method)?;
         if early.status != 100 {
             let response = connection.complete(early)?;
-            // The server would take anything that follows on this connection for the body.
+            // The server would treat everything that follows on this connection as the body.
             return Ok((Response { continued: Some(false), ..response }, false));
         }
     }
@@ -156,7 +157,7 @@ fn expect_continue(connection: &mut Connection<Stream>, request: &Request) -> io
 }
 
 impl Stream {
-    /// The socket below, whose timeouts hold for the stream.
+    /// The underlying socket, whose timeouts apply to the stream.
     fn socket(&self) -> &TcpStream {
         match self {
             Stream::Plain(socket) => socket,
@@ -164,7 +165,7 @@ impl Stream {
         }
     }
 
-    /// A second handle that can be written to while the first is read; `None` where reading and writing share state.
+    /// A second handle for writing while the first one is read; `None` if reading and writing share state.
     fn second_writer(&self) -> io::Result<Option<TcpStream>> {
         match self {
             Stream::Plain(socket) => socket.try_clone().map(Some),

@@ -1,4 +1,4 @@
-//! One connection on any stream. It sends the bytes it is given and decodes the responses.
+//! One connection on any stream. It sends bytes and decodes the responses.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::response::malformed;
 use crate::{Decoder, Request, Response};
 
-/// How long a server may take to accept a connection.
+/// Maximum time for a server to accept a connection.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
-/// Largest body that is read whole.
+/// Maximum size of a body that is read completely.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes read at a time.
 const READ_BYTES: usize = 64 * 1024;
@@ -22,7 +22,7 @@ pub struct Connection<S = TcpStream> {
     decoder: Decoder,
 }
 
-/// A socket to `host:port`. The server may stay silent, or not read, for `timeout` at most.
+/// A socket to `host:port`. The server may stop sending or reading for at most `timeout`.
 pub fn dial(authority: &str, timeout: Duration) -> io::Result<TcpStream> {
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
     for address in authority.to_socket_addrs()? {
@@ -47,12 +47,12 @@ impl Connection {
 }
 
 impl<S: Read + Write> Connection<S> {
-    /// A connection on a stream that is connected.
+    /// A connection on a connected stream.
     pub fn on(stream: S) -> Self {
         Self { stream, decoder: Decoder::default() }
     }
 
-    /// Sends bytes as they are: a request, or a part of one.
+    /// Sends bytes unchanged: a request, or a part of one.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.write_all(bytes.as_ref())?;
         self.stream.flush()
@@ -64,7 +64,7 @@ impl<S: Read + Write> Connection<S> {
         self.response(&request.method)
     }
 
-    /// Reads the final response with its whole body. `method` is that of the request.
+    /// Reads the final response with its whole body. `method` is the method of the request.
     pub fn response(&mut self, method: &str) -> io::Result<Response> {
         loop {
             let response = self.read_head(method)?;
@@ -114,12 +114,12 @@ impl<S: Read + Write> Connection<S> {
         Ok(response)
     }
 
-    /// Can another request be sent after the response that was read?
+    /// Can another request be sent on this connection after the last response?
     pub fn is_reusable(&self) -> bool {
         self.decoder.is_reusable()
     }
 
-    /// Waits until bytes have arrived; `false` if the stream's timeout passed first.
+    /// Waits until bytes have arrived; `false` if the timeout of the stream expired first.
     pub fn wait(&mut self) -> io::Result<bool> {
         if !self.decoder.input().is_empty() {
             return Ok(true);
@@ -133,7 +133,7 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// Everything that the server sends until it closes the connection.
+    /// Reads everything that the server sends until it closes the connection.
     pub fn rest(&mut self) -> io::Result<Vec<u8>> {
         let mut rest = std::mem::take(self.decoder.input());
         self.stream.read_to_end(&mut rest)?;

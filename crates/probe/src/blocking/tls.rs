@@ -1,8 +1,9 @@
 //! TLS on a blocking socket.
 //!
-//! The name in the URL decides which certificate is valid, wherever the connection goes. Trusted roots are those of the
-//! machine (or of `SSL_CERT_FILE`, if that is set) and the extra ones. Reading and writing share the session's state, so a
-//! request is written before its response is read; a response that arrived is read even if the server stops reading.
+//! The certificate must be valid for the name in the URL, regardless of the address of the connection. The
+//! trusted roots are those of the machine (or of `SSL_CERT_FILE`, if that is set) and the additional ones.
+//! Reading and writing share the session's state, so a request is written before its response is read; a
+//! response that has arrived is read even if the server stops reading.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -36,7 +37,7 @@ impl ExtraRoots {
         Ok(Self(roots))
     }
 
-    /// These, and those of the machine.
+    /// These roots, and those of the machine.
     fn with_native(&self) -> io::Result<RootCertStore> {
         let mut roots = self.0.clone();
         let native = rustls_native_certs::load_native_certs();
@@ -57,7 +58,7 @@ pub(super) fn config(extra: &ExtraRoots) -> io::Result<ClientConfig> {
     let builder = ClientConfig::builder_with_provider(provider);
     let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
     let mut config = builder.with_root_certificates(extra.with_native()?).with_no_client_auth();
-    // A proxy that could speak HTTP/2 must not.
+    // A proxy that supports HTTP/2 must not use it.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
@@ -70,7 +71,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Shakes hands on a socket and checks the certificate.
+    /// Performs the handshake on a socket and checks the certificate.
     pub(super) fn open(mut socket: TcpStream, name: &str, config: Arc<ClientConfig>) -> io::Result<Self> {
         let server = ServerName::try_from(name.to_owned())
             .map_err(|_| invalid(format!("{name} is not a valid name for a certificate")))?;
@@ -123,7 +124,7 @@ fn rejection(error: io::Error, name: &str) -> io::Error {
     let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let text = match cause {
         None => return error,
-        // An authority with the same name and another key counts as unknown too.
+        // An authority with the same name but another key also counts as unknown.
         Some(rustls::Error::InvalidCertificate(
             CertificateError::UnknownIssuer | CertificateError::BadSignature,
         )) => format!(

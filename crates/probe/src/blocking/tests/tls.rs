@@ -1,4 +1,4 @@
-//! TLS with certificates that a test makes: trusted, unknown and wrong ones.
+//! TLS with certificates created by the tests: trusted, unknown and wrong ones.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -17,7 +17,7 @@ use crate::{Request, Response};
 
 const HOST: &str = "dev.table.example.org";
 
-/// An authority that signs certificates of servers.
+/// An authority that signs server certificates.
 fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, name);
