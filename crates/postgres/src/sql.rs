@@ -1,14 +1,18 @@
 //! Every statement, in the subset that PostgreSQL 15, YugabyteDB and CockroachDB share.
 //!
-//! One modification of one table per statement (CockroachDB rejects several), every parameter with its type (its
-//! integer literals and divisions differ), keys as bytea, which sorts byte by byte everywhere.
-//! A division by zero ends a transaction whose conditions do not hold, so that its COMMIT, sent along, does nothing.
+//! The rules of the subset: a statement modifies one table, once (CockroachDB rejects several modifications); every
+//! parameter has its type (CockroachDB's integer literals and divisions differ); keys are bytea, which sorts byte by byte
+//! everywhere.
 //!
-//! Rows are found by their whole keys, with and without statistics of the table. Without statistics, or with those of many
-//! small partitions, PostgreSQL expects a partition to have one row; asked for some rows of one, it reads all of it
-//! and filters. Hence the subqueries `q`. OFFSET 0 hides from the planner that the keys share their table and partition:
-//! the choice is then between the whole key and the whole table. The condition on `r.rk`, which always holds, makes it
-//! expect one key where there are a hundred, so that the whole table looks cheaper only while it has a few pages.
+//! If the conditions of a commit do not hold, a division by zero ends its transaction, so that the COMMIT that was sent
+//! along does nothing.
+//!
+//! Statements find rows by their whole keys, with and without statistics of the table. Without statistics, or with those
+//! of many small partitions, PostgreSQL expects a partition to have one row: a statement for some rows of a partition
+//! then reads the whole partition and filters it. The subqueries `q` prevent this. OFFSET 0 hides from the planner that
+//! the keys share their table and partition, so it chooses between the whole key and the whole table. The condition on
+//! `r.rk`, which always holds, makes it expect one key instead of a hundred, so that the whole table looks cheaper only
+//! while it has a few pages.
 
 use tokio_postgres::{Client, Error, Statement};
 
