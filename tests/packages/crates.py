@@ -20,8 +20,7 @@ PRIVATE = {"lazuli-simulation", "lazuli-tidy"}
 ENTRANCES = {"lazuli", "lazuli-client", "lazuli-embedded"}
 # Debian's names: cargo links with a C compiler, and some dependencies contain C.
 COMPILER = ["gcc", "libc6-dev"]
-PROGRAM =
-"""
+PROGRAM = """
 [package]
 name = "phone-book"
 version = "1.0.0"
