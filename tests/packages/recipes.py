@@ -1,5 +1,6 @@
 """The recipes of docs/recipes.md: what they name exists in the packages, and what can run without Docker runs."""
 
+import fnmatch
 import json
 import re
 
@@ -29,6 +30,13 @@ def test_recipes_name_the_current_version(packages, directory):
     text = RECIPES.read_text()
     named = re.findall(r"lazuli:(\d[\w.]*)|lazuli@(\d[\w.]*)|lazuli-(\d+\.\d+\.\d+)|\"lazuli\": \"(\d[\w.]*)\"", text)
     assert {word for words in named for word in words if word} == {packages.version}, named
+
+
+def test_the_readme_names_the_files_that_the_builders_make(packages, directory):
+    named = dict(re.findall(r"^packaging/build-(\w+) .* CLONE/target/packages/(\S+)", (ROOT / "README.md").read_text(), re.M))
+    # The npm package and the one with its binary are installed together.
+    counts = {form: len(fnmatch.filter([path.name for path in packages.build(form)], pattern)) for form, pattern in named.items()}
+    assert counts == {"npm": 2, "wheels": 1, "image": 1}, named
 
 
 def test_containers_of_recipes_match_the_image(packages, directory):
