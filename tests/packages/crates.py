@@ -35,8 +35,7 @@ tokio = {{ version = "1", features = ["macros", "rt-multi-thread", "time"] }}
 
 [workspace]
 """
-LIBRARY =
-"""
+LIBRARY = """
 use lazuli_client::{Entity, Result, Table};
 
 #[derive(Entity)]
@@ -53,8 +52,7 @@ pub async fn older_than(people: &Table, age: i32) -> Result<Vec<String>> {
     Ok(found.into_iter().map(|person| person.name.clone()).collect())
 }
 """
-TESTS =
-"""
+TESTS = """
 use lazuli_client::{Result, Table, TableService};
 use phone_book::{Person, older_than};
 
