@@ -168,7 +168,7 @@ class Run:
         return problems
 
     def finish(self, server):
-        """The last verification: of everything, also of what is deleted, and of all events."""
+        """The last verification: of everything, including deleted states, and of all events."""
         problems = self.verify(server, everything=True)
         for client in self.keepers:
             problems += client.finish(server, self.directory)

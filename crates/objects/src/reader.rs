@@ -62,7 +62,7 @@ impl ObjectReader {
         }
     }
 
-    /// Are these the bytes of the piece? `false` also if those that are stored belong to another piece.
+    /// Are these the bytes of the piece? `false`, too, if those that are stored belong to another piece.
     pub async fn has(&mut self, bytes: &[u8]) -> Result<bool> {
         let mut rest = bytes;
         loop {

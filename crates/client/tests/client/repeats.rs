@@ -189,7 +189,7 @@ fn a_context_survives_lost_responses() {
     });
 }
 
-/// An uncertain outcome is reported as such until it is resolved, also by a later save and for a batch.
+/// An uncertain outcome is reported as such until it is resolved, even by a later save and for a batch.
 #[test]
 fn a_context_remembers_what_is_uncertain() {
     run(async {

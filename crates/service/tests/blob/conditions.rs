@@ -21,7 +21,7 @@ fn none_match(etag: ETag) -> Conditions {
 
 const OTHER: ETag = ETag::new(1);
 
-/// BL-04, BL-06: a blob that has only uncommitted blocks counts as missing, also when it is deleted. The conditions were
+/// BL-04, BL-06: a blob that has only uncommitted blocks counts as missing, even when it is deleted. The conditions were
 /// ignored.
 #[tokio::test]
 async fn uncommitted_blocks_meet_conditions_like_a_missing_blob() {

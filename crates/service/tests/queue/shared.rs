@@ -149,7 +149,7 @@ async fn consumers_of_several_front_ends_never_share_a_message() {
     assert_eq!(world.count(JOBS).await, 0);
 }
 
-/// Messages of two front ends that chose the same sequence number are two messages, also when one Get Messages returns
+/// Two messages of different front ends with the same sequence number stay distinct, even if one Get Messages returns
 /// both: none replaces the other.
 #[tokio::test]
 async fn messages_with_the_same_sequence_number_are_distinct() {

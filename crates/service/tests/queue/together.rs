@@ -129,7 +129,7 @@ async fn deletes_that_wait_share_a_commit() {
     assert_eq!(world.count(JOBS).await, 0);
 }
 
-/// QU-03: of deletes that share a commit, each succeeds or fails by its own receipt, also if a message is named twice.
+/// QU-03: of deletes that share a commit, each succeeds or fails by its own receipt, even if a message is named twice.
 #[tokio::test]
 async fn a_wrong_receipt_fails_only_the_delete_that_has_it() {
     let (world, _) = world().await;

@@ -192,7 +192,7 @@ async fn messages_expire() {
     assert_eq!(texts(&world.get(32, 1).await), ["for ever"]);
 }
 
-/// The order is by time of next visibility, then by insertion; also when the clock is set back.
+/// The order is by time of next visibility, then by insertion, even when the clock is set back.
 #[tokio::test]
 async fn order_survives_a_clock_that_goes_back() {
     let world = World::with_queue().await;

@@ -204,7 +204,7 @@ async fn a_panicking_update_fails_only_its_own_commit() {
     assert_eq!((get(&store, "b").await, get(&store, "c").await), (None, Some("1".into())));
 }
 
-/// Readers see whole commits also while memtables are written out and files merged, which changes the sorted store's
+/// Readers see whole commits, even while memtables are written out and files merged, which changes the sorted store's
 /// own notion of the latest state in the middle of a commit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn commits_are_whole_while_memtables_are_written_out() {

@@ -115,7 +115,7 @@ def test_etag_is_a_function_of_the_timestamp(table):
 
 
 def test_every_write_renews_the_etag(table):
-    """CC-01, WR-12: also when nothing changes."""
+    """CC-01, WR-12: even when nothing changes."""
     seen = [table.create_entity(row(a=1))["etag"]]
     for _ in range(20):
         seen.append(table.update_entity(row(a=1))["etag"])
