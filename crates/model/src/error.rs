@@ -79,7 +79,7 @@ macro_rules! error_codes {
                 match self { $(ErrorCode::$variant => $status,)* }
             }
 
-            /// Whether to try again.
+            /// Should the request be retried?
             ///
             /// ```
             /// # use lazuli_model as lazuli_client;
@@ -91,7 +91,7 @@ macro_rules! error_codes {
                 match self { $(ErrorCode::$variant => Retry::$retry,)* }
             }
 
-            /// Whether the request may have been applied.
+            /// May the request have been applied?
             ///
             /// ```
             /// # use lazuli_model as lazuli_client;

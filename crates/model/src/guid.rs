@@ -21,7 +21,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Guid(pub [u8; 16]);
 
-/// The text is not of the form `c9da6455-213d-42c9-9a79-3e9149a57833`.
+/// The string does not have the format `c9da6455-213d-42c9-9a79-3e9149a57833`.
 ///
 /// ```
 /// # use lazuli_model as lazuli_client;

@@ -158,7 +158,7 @@ pub struct CopyInfo {
     pub source: String,
     /// Its state.
     pub status: CopyStatus,
-    /// The bytes that were copied.
+    /// The number of copied bytes.
     pub copied: u64,
     /// The bytes to copy.
     pub total: u64,

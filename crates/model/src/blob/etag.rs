@@ -53,7 +53,7 @@ impl fmt::Debug for ETag {
     }
 }
 
-/// The state of a resource as clients compare it: both parts change together.
+/// The state of a resource, as compared by clients: both parts change together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// The ETag.

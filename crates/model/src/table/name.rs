@@ -65,7 +65,7 @@ const METRICS_TABLES_RENAMED: [(&str, &str); 3] = [
     ("$MetricsTransactionsBlob", METRICS_TABLES[8]),
 ];
 
-/// Why a string is not a table name.
+/// The reason why a string is not a valid table name.
 ///
 /// ```
 /// # use lazuli_model as lazuli_client;

@@ -8,8 +8,8 @@ use crate::address::Address;
 use crate::table::path::{Resource, parse_path};
 use crate::table::xml;
 
-/// The kind of operation that the head names. Nothing is checked: the kind is [`OperationKind::Unknown`] if it is not
-/// clear.
+/// The kind of operation, as far as the head determines it. Nothing is checked: the kind is
+/// [`OperationKind::Unknown`] if it is not clear.
 pub fn named(head: &Head<'_>, address: &Address<'_>) -> OperationKind {
     if head.method == "OPTIONS" {
         return OperationKind::TablePreflightRequest;
@@ -46,7 +46,7 @@ pub fn of(head: &Head<'_>, resource: &Resource) -> OperationKind {
     }
 }
 
-/// The kind of an operation that is named by `comp` and `restype`.
+/// The kind of an operation that is determined by `comp` and `restype`.
 pub fn of_query(head: &Head<'_>, address: &Address<'_>) -> OperationKind {
     let comp = address.query.get("comp").unwrap_or_default();
     match (comp.as_ref(), head.method) {

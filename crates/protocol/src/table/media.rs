@@ -9,7 +9,7 @@ use crate::{ApiVersion, Head};
 pub enum MetadataLevel {
     /// Values only.
     None,
-    /// Types that are not evident from the JSON, and the ETag.
+    /// The types that are not evident from the JSON, and the ETag.
     Minimal,
     /// Also links.
     Full,
@@ -25,7 +25,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of responses if the client does not choose one.
+    /// The format of responses if the client does not request one.
     pub fn default_of(version: ApiVersion) -> Self {
         if version.has_atom() { Format::Atom } else { Format::Json(MetadataLevel::Minimal) }
     }
@@ -40,7 +40,7 @@ impl Format {
     }
 }
 
-/// One media range of an `Accept` header, as far as they are distinguished.
+/// One media range of an `Accept` header; only the relevant ones are distinguished.
 enum Range {
     Json(MetadataLevel),
     VerboseJson,
@@ -62,7 +62,7 @@ pub fn negotiate<'a>(
     let fallback = Format::default_of(version);
     let mut rejection = None;
     let named = format_parameter.filter(|text| !text.is_empty());
-    // Accept may come in several lines, which count as one.
+    // Accept may occur several times, which counts as one list.
     let wanted = named.into_iter().chain(accept.filter(|_| named.is_none()));
     let ranges = wanted.flat_map(|text| text.split(',')).map(str::trim).filter(|range| !range.is_empty());
     for range in ranges.map(classify) {

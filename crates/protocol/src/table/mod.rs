@@ -1,4 +1,5 @@
-//! The Table service on the wire: from head and body to an operation, from an outcome to a response.
+//! The Table service on the wire: decodes head and body into an operation, and encodes an outcome as a
+//! response.
 
 pub mod atom;
 pub mod batch;

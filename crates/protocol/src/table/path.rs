@@ -12,7 +12,7 @@ use memchr::{memchr, memchr2_iter};
 
 use crate::http::percent;
 
-/// The resource that a path names.
+/// The resource with a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// `/`: the service itself.
@@ -25,7 +25,7 @@ pub enum Resource {
     Entities(TableName),
     /// `/T(PartitionKey='p',RowKey='r')`: one entity.
     Entity(TableName, Box<lazuli_model::EntityKey>),
-    /// `/T/x`, with or without keys at its end: as without the last segment, except that it cannot be read.
+    /// `/T/x`, with or without keys at the end: treated like `/T`, except that it cannot be read.
     Below(Box<Resource>),
     /// `/$batch`.
     Batch,
@@ -34,7 +34,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// The resource that the path stands for, if the operation does not read it.
+    /// The resource for operations other than reads.
     pub fn on_path(self) -> Resource {
         match self {
             Resource::Below(resource) => *resource,
@@ -66,12 +66,12 @@ struct Segment<'a> {
     predicate: Option<Predicate<'a>>,
 }
 
-/// An invalid path, and the table that it would be in: a missing table is reported first.
+/// An invalid path, with its table: a missing table is reported first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError {
     /// The mistake in the path.
     pub failure: Failure,
-    /// The table, if the path names one.
+    /// The table in the path, if there is one.
     pub table: Option<TableName>,
 }
 
@@ -81,7 +81,7 @@ impl From<Failure> for PathError {
     }
 }
 
-/// Parses the path of a resource, without the account segment. `account` is for an error message.
+/// Parses the path of a resource, without the account segment. `account` is used in an error message.
 pub fn parse_path(account: &str, wire_path: &str) -> Result<Resource, PathError> {
     let decoded = percent::decode(wire_path).ok_or_else(|| routing(Failure::query_syntax()))?;
     let segments = split(&decoded)?;

@@ -19,11 +19,11 @@ use crate::table::response_format::Select;
 /// The OData options that the service supports. Other names that start with a dollar sign are errors (QY-01, QY-21).
 const OPTIONS: [&str; 4] = ["$filter", "$format", "$select", "$top"];
 
-/// Bytes that a missing member adds to a response besides its name: quotes, colon, null and comma.
+/// Bytes that a missing member adds to a response in addition to its name: quotes, colon, null and comma.
 const NULL_MEMBER_BYTES: usize = 8;
 
-/// The options of a table listing; call [`reject_unsupported`] first. An error in them is found before the operation
-/// starts, so the response has no `Cache-Control`.
+/// The options of a table listing; call [`reject_unsupported`] first. Errors in them are found before the
+/// operation starts, so the response has no `Cache-Control`.
 pub fn tables(query: Query<'_>) -> Result<TableQuery, Failure> {
     table_options(query).map_err(|failure| failure.found_in(Origin::Routing))
 }
@@ -71,7 +71,7 @@ pub fn reject_unsupported(query: Query<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `$select`, which was introduced with 2011-08-18. The response repeats its value.
+/// `$select`, which was introduced in 2011-08-18. The response repeats its value.
 pub fn select(query: Query<'_>, version: ApiVersion) -> Result<Option<Select>, Failure> {
     let Some(text) = query.get("$select") else { return Ok(None) };
     if version < ApiVersion::V2011_08_18 {
@@ -89,7 +89,8 @@ pub fn select(query: Query<'_>, version: ApiVersion) -> Result<Option<Select>, F
     Ok(Some(Select { echo, names: (!all).then(|| ordered(names)) }))
 }
 
-/// The value as responses repeat it: escaped except for commas, however the client wrote them.
+/// The value as it is repeated in responses: everything except commas is escaped, regardless of the client's
+/// spelling.
 fn echo(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     for (index, name) in text.split(',').enumerate() {
@@ -101,8 +102,8 @@ fn echo(text: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Puts the keys and Timestamp first, then the other names in ordinal order, whatever the order in the request. A name that
-/// is given twice is returned once: members of a JSON object must not repeat.
+/// Puts the keys and Timestamp first, then the other names in ordinal order, regardless of the order in the
+/// request. Duplicates are removed, since names in a JSON object must be unique.
 fn ordered(mut names: Vec<String>) -> Vec<String> {
     const FIRST: [&str; 3] = [PARTITION_KEY, ROW_KEY, TIMESTAMP];
     let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
@@ -116,7 +117,7 @@ fn filter(query: Query<'_>, schema: Schema) -> Result<Option<Expr>, Failure> {
     Ok(lazuli_filter::parse_optional(&text, schema)?)
 }
 
-/// QY-04, QY-05: from 0, which gives an empty page, to 1000.
+/// QY-04, QY-05: from 0, which returns an empty page, to 1000.
 fn top(query: Query<'_>) -> Result<Option<usize>, Failure> {
     match query.get("$top") {
         None => Ok(None),
@@ -127,7 +128,7 @@ fn top(query: Query<'_>) -> Result<Option<usize>, Failure> {
     }
 }
 
-/// An empty token counts as absent: some clients send one where a response had none.
+/// An empty token counts as absent: some clients send one after a response without a token.
 fn token(query: Query<'_>, name: &str) -> Result<Option<String>, Failure> {
     query.get(name).filter(|token| !token.is_empty()).map(|token| continuation::decode(&token)).transpose()
 }

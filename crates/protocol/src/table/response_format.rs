@@ -35,10 +35,10 @@ impl Prefer {
     }
 }
 
-/// The properties that `$select` names.
+/// The properties in `$select`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Select {
-    /// The value, which the response repeats.
+    /// The value, as repeated in the response.
     pub echo: String,
     /// The names; `None` for all.
     pub names: Option<Vec<String>>,
@@ -51,7 +51,7 @@ pub struct ResponseFormat {
     pub format: Format,
     /// The preference of the request.
     pub prefer: Option<Prefer>,
-    /// The properties that `$select` names.
+    /// The properties in `$select`.
     pub select: Option<Select>,
 }
 
@@ -61,7 +61,7 @@ impl ResponseFormat {
         Self { format: Format::default_of(version), prefer: None, select: None }
     }
 
-    /// The names to return, if not all.
+    /// The names to return; `None` for all.
     pub fn selected(&self) -> Option<&[String]> {
         self.select.as_ref()?.names.as_deref()
     }

@@ -1,10 +1,10 @@
-//! The verb of a request: POST can tunnel another one in `X-HTTP-Method`.
+//! The verb of a request: POST can carry another one in `X-HTTP-Method`.
 
 use lazuli_model::{ErrorCode, Failure};
 
 use crate::Head;
 
-/// The verbs that the table service knows.
+/// The verbs that the Table service supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// Read.
@@ -19,7 +19,7 @@ pub enum Verb {
     Delete,
     /// A CORS preflight.
     Options,
-    /// A verb of HTTP that no table resource supports.
+    /// An HTTP verb that no table resource supports.
     Other,
 }
 

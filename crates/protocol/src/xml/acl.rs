@@ -8,7 +8,7 @@ use lazuli_model::{DateTime, Failure, Service};
 use super::tree::Element;
 use super::{invalid, leaf, nest};
 
-/// Reads the policies. No document at all means none, too.
+/// Reads the policies. An empty body means that there are none.
 pub fn decode(body: &[u8], service: Service) -> Result<Vec<SignedIdentifier>, Failure> {
     if body.is_empty() {
         return Ok(Vec::new());

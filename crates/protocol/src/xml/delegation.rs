@@ -1,4 +1,4 @@
-//! User delegation keys as documents: the period that is requested, and the key that is issued.
+//! User delegation keys as documents: the requested period, and the issued key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

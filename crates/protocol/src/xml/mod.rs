@@ -1,6 +1,6 @@
 //! XML documents that the services share: access policies, service properties, stats; and reading and writing of XML.
 //!
-//! Documents are small. One that is larger or deeper than any legal document is rejected before it can cost anything.
+//! Documents are small. A document that is larger or deeper than any valid one is rejected early.
 
 pub mod acl;
 pub mod delegation;
@@ -16,7 +16,7 @@ use lazuli_model::{ErrorCode, Failure, Service, ServiceProperties, SignedIdentif
 use crate::http::response::{Context, Response};
 use write::{leaf, nest};
 
-/// The largest document. Larger is `RequestBodyTooLarge`.
+/// Maximum size of a document. A larger one is `RequestBodyTooLarge`.
 pub const DOCUMENT_BYTES_MAX: usize = 64 * 1024;
 
 /// The response to the request for the access policies of a table, queue or container.
@@ -29,7 +29,8 @@ pub fn properties(service: Service, context: &Context, found: &ServiceProperties
     document(|out| properties::encode(out, service, found, context.version))
 }
 
-/// The response to the request for the stats of a service: the secondary reads the same rows, so it is in step.
+/// The response to the request for the stats of a service: the secondary reads the same rows, so it is up to
+/// date.
 pub fn stats(context: &Context) -> Response {
     document(|out| {
         nest(out, "StorageServiceStats", |out| {
@@ -63,7 +64,7 @@ impl Default for Position {
 }
 
 impl Position {
-    /// The position after further text.
+    /// The position after some more text.
     pub fn after(self, text: &str) -> Self {
         match text.rfind('\n') {
             None => Self { column: self.column + text.chars().count(), ..self },
@@ -80,7 +81,7 @@ pub fn invalid() -> Failure {
     invalid_at(Position { line: 0, column: 0 }, "")
 }
 
-/// The error for a document that is wrong at a known position.
+/// The error for a document that is invalid at a known position.
 pub fn invalid_at(position: Position, reason: &'static str) -> Failure {
     Failure::from(ErrorCode::InvalidXmlDocument)
         .detail("LineNumber", position.line.to_string())

@@ -1,4 +1,4 @@
-//! Service properties as documents, in the forms of both eras and of each service.
+//! Service properties as documents, in the formats of both eras and of each service.
 
 use lazuli_model::properties::{
     CORS_BYTES_MAX, CORS_HEADERS_MAX, CORS_METHODS, CORS_ORIGINS_MAX, CORS_PREFIXES_MAX, CORS_RULES_MAX,
@@ -14,10 +14,11 @@ use crate::ApiVersion;
 pub(super) const ROOT: &str = "StorageServiceProperties";
 /// The version of the metrics that the services have.
 const METRICS_VERSION: &str = "1.0";
-/// The parts that only the Blob service has.
+/// The elements that only the Blob service has.
 const BLOB_PARTS: [&str; 2] = ["DeleteRetentionPolicy", "StaticWebsite"];
 
-/// Reads properties. From 2013-08-15 on a part that is left out stays as it is; before, every part must be there.
+/// Reads properties. From 2013-08-15 on, an omitted part stays unchanged; in earlier versions, every part is
+/// required.
 pub fn decode(service: Service, body: &[u8], version: ApiVersion) -> Result<PropertiesUpdate, Failure> {
     let root = Element::parse(body, ROOT)?;
     let default_version = root.filled("DefaultServiceVersion")?;
@@ -51,7 +52,7 @@ pub fn decode(service: Service, body: &[u8], version: ApiVersion) -> Result<Prop
     })
 }
 
-/// Permanent deletion is off unless the client switches it on.
+/// Permanent deletion is disabled unless the client enables it.
 fn delete_retention(element: &Element) -> Result<DeleteRetention, Failure> {
     element.only(&["Enabled", "Days", "AllowPermanentDelete"])?;
     let days = retention_days(element)?;
@@ -117,7 +118,7 @@ fn retention(element: &Element) -> Result<Option<u16>, Failure> {
     retention_days(element)
 }
 
-/// Days are given exactly where retention is enabled: recorded both ways.
+/// The number of days is present if and only if retention is enabled: both cases are recorded.
 fn retention_days(element: &Element) -> Result<Option<u16>, Failure> {
     match (flag(element, "Enabled")?, element.filled("Days")?) {
         (true, Some(text)) => match text.parse::<u16>() {
@@ -178,12 +179,12 @@ fn list(element: &Element, name: &str) -> Result<Vec<String>, Failure> {
     let items: Vec<String> =
         text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect();
     let short = items.iter().all(|item| item.chars().count() <= CORS_TEXT_CHARS_MAX);
-    // They go into headers of responses.
+    // They become parts of response headers.
     let plain = items.iter().all(|item| item.bytes().all(|b| b.is_ascii_graphic()));
     if short && plain { Ok(items) } else { Err(invalid()) }
 }
 
-/// Names that are spelt out come first, as Azure returns them.
+/// Names without a wildcard come first, as in Azure's responses.
 fn headers(names: Vec<String>) -> Result<Vec<String>, Failure> {
     let (prefixes, mut names): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name.ends_with('*'));
     if prefixes.len() > CORS_PREFIXES_MAX || names.len() > CORS_HEADERS_MAX {
@@ -193,7 +194,7 @@ fn headers(names: Vec<String>) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-/// Writes properties in the form of the service and the version. The default version comes last.
+/// Writes properties in the format of the service and the version. The default version comes last.
 pub fn encode(out: &mut Vec<u8>, service: Service, properties: &ServiceProperties, version: ApiVersion) {
     nest(out, ROOT, |out| {
         nest(out, "Logging", |out| encode_logging(out, properties.logging));
@@ -217,7 +218,7 @@ pub fn encode(out: &mut Vec<u8>, service: Service, properties: &ServicePropertie
     });
 }
 
-/// Writes the parts that an update has, in today's form.
+/// Writes the parts that an update contains, in the current format.
 pub(super) fn encode_update(out: &mut Vec<u8>, update: &PropertiesUpdate) {
     if let Some(logging) = update.logging {
         nest(out, "Logging", |out| encode_logging(out, logging));

@@ -1,4 +1,4 @@
-//! The parts of reading XML that all documents share: the text of a body, and character references.
+//! The parts of XML parsing that all documents share: the text of a body, and character references.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use quick_xml::events::BytesRef;
 
 use super::text::find_forbidden;
 
-/// Why bytes cannot be decoded as a document.
+/// The reason why bytes cannot be decoded as a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextError {
     /// They are not UTF-8.
@@ -22,7 +22,7 @@ pub fn text(body: &[u8]) -> Result<&str, TextError> {
     find_forbidden(text).map_or(Ok(text), |at| Err(TextError::Character(at)))
 }
 
-/// A character by number, or one of the five that XML itself names.
+/// A character by number, or one of the five predefined entities.
 pub fn resolve(reference: &BytesRef<'_>) -> Option<char> {
     let name: Cow<'_, str> = reference.xml10_content();
     match name.as_ref() {
@@ -35,7 +35,8 @@ pub fn resolve(reference: &BytesRef<'_>) -> Option<char> {
     }
 }
 
-/// Any Unicode character, also one that XML cannot hold as such: our own responses refer to them so.
+/// Any Unicode character, even one that XML cannot represent directly: our own responses contain such
+/// references.
 fn character(number: &str) -> Option<char> {
     let (digits, radix) = match number.strip_prefix('x') {
         Some(digits) => (digits, 16),

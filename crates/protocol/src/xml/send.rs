@@ -1,4 +1,4 @@
-//! The XML documents as a client writes and reads them: access policies, service properties, stats, failures.
+//! The XML documents that a client writes and reads: access policies, service properties, stats, failures.
 
 use lazuli_model::properties::PropertiesUpdate;
 use lazuli_model::{DateTime, Failure, Service, ServiceProperties, SignedIdentifier};
@@ -35,7 +35,7 @@ pub fn read_properties(body: &[u8]) -> Result<ServiceProperties, Failure> {
     Ok(ServiceProperties::default().updated(update))
 }
 
-/// How far the secondary is behind.
+/// The replication state of the secondary.
 ///
 /// ```
 /// # mod lazuli_client { pub use lazuli_protocol::xml::send::Stats; }
@@ -63,7 +63,7 @@ pub fn read_stats(body: &[u8]) -> Result<Stats, Failure> {
     })
 }
 
-/// A failure, whatever the case of its elements: `error` is OData's, `Error` that of the storage services.
+/// A failure, with elements in any letter case: OData uses `error`, the storage services `Error`.
 pub(crate) fn error_body(body: &[u8]) -> Option<ErrorBody> {
     let root = Element::parse(body, "error").or_else(|_| Element::parse(body, "Error")).ok()?;
     let text = |name: &str| {

@@ -1,4 +1,4 @@
-//! Documents in and out, as recorded and as documented.
+//! Reads and writes documents, as recorded and as documented.
 
 use lazuli_model::DateTime;
 use lazuli_model::policy::AccessPolicy;
@@ -96,7 +96,7 @@ fn context(version: &str) -> Context {
     }
 }
 
-/// The format of each era, also for a new account.
+/// The format of each era, including that of a new account.
 #[test]
 fn properties_of_a_new_account() {
     let fresh = ServiceProperties::default();
@@ -116,7 +116,7 @@ fn properties_of_a_new_account() {
     );
 }
 
-/// LG-01: blobs and queues can be logged in format 2.0, tables in 1.0 only.
+/// LG-01: blobs and queues can be logged in format 2.0, tables only in 1.0.
 #[test]
 fn versions_of_logs() {
     let given = |version: &str| {
@@ -184,7 +184,7 @@ fn properties_come_back() {
     assert_eq!(after.updated(none), ServiceProperties { cors: Vec::new(), ..after });
 }
 
-/// Up to 2012-02-12 everything must be there, under other names.
+/// Up to 2012-02-12, all elements are required, and have other names.
 #[test]
 fn properties_of_the_old_form() {
     let logging = format!(
@@ -263,7 +263,7 @@ fn invalid_properties_are_rejected() {
     }
 }
 
-/// The parts of the Blob service, in the order and the versions that are recorded.
+/// The parts of the Blob service, in the recorded order and versions.
 #[test]
 fn properties_of_blobs() {
     let parts = |version: &str, properties: &ServiceProperties| {
@@ -303,7 +303,7 @@ fn properties_of_blobs() {
     }
 }
 
-/// Errors of Blob and Queue name the cause and its position, as far as they are known.
+/// Errors of Blob and Queue name the cause and its position, if they are known.
 #[test]
 fn errors_of_properties() {
     let details = |body: &str| {

@@ -1,8 +1,8 @@
 //! Text and names in XML.
 //!
-//! Every value that can be stored can be written, and reads back equal: characters that XML cannot contain become
-//! character references, as .NET writes them when it does not check characters. A strict parser rejects such a
-//! reference, but a replacement character would be taken for the value and written back.
+//! Every value that can be stored can be written, and is read back unchanged: characters that XML cannot
+//! contain become character references, as .NET writes them when it does not check characters. A strict parser
+//! rejects such a reference, but a replacement character would be mistaken for the value and written back.
 
 /// Appends the text of an element.
 pub fn push_text(out: &mut Vec<u8>, text: &str) {
@@ -40,7 +40,7 @@ pub fn push_name(out: &mut Vec<u8>, name: &str) {
     }
 }
 
-/// Decodes a name that [`push_name`] wrote. Sequences that it would not have written stay as they are.
+/// Decodes a name that [`push_name`] wrote. Sequences that it would not have written stay unchanged.
 pub fn read_name(text: String) -> String {
     let Some(first) = text.find("_x") else { return text };
     let mut name = text[..first].to_owned();
@@ -91,7 +91,7 @@ fn push_escaped(out: &mut Vec<u8>, text: &str, escape: impl Fn(char) -> Option<&
             out.extend_from_slice(&text.as_bytes()[start..at]);
             match named {
                 Some(reference) => out.extend_from_slice(reference.as_bytes()),
-                // A bare carriage return would be read as a line feed.
+                // A bare carriage return would be parsed as a line feed.
                 None => out.extend_from_slice(format!("&#x{:X};", u32::from(c)).as_bytes()),
             }
             start = at + c.len_utf8();
@@ -119,8 +119,8 @@ pub fn find_forbidden(text: &str) -> Option<usize> {
     }
 }
 
-/// The first byte that is looked for. Most text has none, so it is examined in blocks, which takes a few vector
-/// instructions each.
+/// The first byte that is searched for. Most strings have none, so they are examined in blocks, each of which
+/// takes a few vector instructions.
 #[inline]
 fn find_byte(bytes: &[u8], is_wanted: impl Fn(u8) -> bool) -> Option<usize> {
     let mut at = 0;
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// They are found at every position of a block, and a check of one character at a time agrees.
+    /// Special characters are found at every position of a block; a check of one character at a time agrees.
     #[test]
     fn forbidden_characters_are_found() {
         for part in [

@@ -1,6 +1,8 @@
-//! A small XML document as a tree of elements. Attributes and prefixes mean nothing; a document type is rejected.
+//! A small XML document as a tree of elements. Attributes and prefixes are ignored; a document type is
+//! rejected.
 //!
-//! Elements know where they end, so that errors of the Blob and Queue services can say where a document is wrong.
+//! Elements record their end, so that errors of the Blob and Queue services can contain the position at which a
+//! document is invalid.
 
 use lazuli_model::Failure;
 use quick_xml::Reader;
@@ -9,11 +11,11 @@ use quick_xml::events::{BytesStart, Event};
 use super::read::{TextError, resolve, text};
 use super::{Position, invalid, invalid_at};
 
-/// Deeper than any of our documents: a child of a rule is the fourth level.
+/// Maximum depth, more than any of our documents has: a child of a rule is the fourth level.
 const DEPTH_MAX: usize = 8;
-/// More elements than any of our documents has.
+/// Maximum elements, more than any of our documents has.
 const ELEMENTS_MAX: usize = 256;
-/// More attributes than any element has. Repetitions are found by comparing each with each.
+/// Maximum attributes, more than any element has. Duplicates are found by comparing all pairs.
 const ATTRIBUTES_MAX: usize = 16;
 
 /// An element.
@@ -21,7 +23,7 @@ const ATTRIBUTES_MAX: usize = 16;
 pub struct Element {
     /// Its local name.
     pub name: String,
-    /// The text in it, that of its children not included.
+    /// Its text, without that of its children.
     pub text: String,
     /// The elements in it.
     pub children: Vec<Element>,
@@ -53,19 +55,19 @@ impl Element {
         }
     }
 
-    /// The one child of that name; more than one is an error.
+    /// The only child of that name; more than one is an error.
     pub fn child(&self, name: &str) -> Result<Option<&Element>, Failure> {
         let mut found = self.children.iter().filter(|child| child.name == name);
         let first = found.next();
         if found.next().is_some() { Err(invalid()) } else { Ok(first) }
     }
 
-    /// The child of that name, which must be there.
+    /// The child of that name, which is required.
     pub fn need(&self, name: &str) -> Result<&Element, Failure> {
         self.child(name)?.ok_or_else(invalid)
     }
 
-    /// Rejects children with other names than these, and text beside the children.
+    /// Rejects children with names other than these, and text between children.
     pub fn only(&self, names: &[&str]) -> Result<(), Failure> {
         let known = self.children.iter().all(|child| names.contains(&child.name.as_str()));
         if known && self.text.trim().is_empty() { Ok(()) } else { Err(invalid()) }
@@ -97,7 +99,7 @@ struct Walk<'a> {
     open: Vec<Element>,
     root: Option<Element>,
     elements: usize,
-    /// The last position that was looked up, and its offset: positions are looked up in order.
+    /// The last position that was looked up, with its offset: positions are looked up in ascending order.
     known: (usize, Position),
 }
 
@@ -120,7 +122,7 @@ impl<'a> Walk<'a> {
         invalid_at(self.position(at), "Error parsing Xml content")
     }
 
-    /// Takes an event that ends at this offset.
+    /// Processes an event that ends at this offset.
     fn take(&mut self, event: Event<'_>, at: u64) -> Result<(), Failure> {
         match event {
             Event::Start(start) => self.start(&start),

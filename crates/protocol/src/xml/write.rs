@@ -1,4 +1,4 @@
-//! Writes small XML documents in the form that the services use: one line, a byte order mark in front.
+//! Writes small XML documents in the format of the services: one line after a byte order mark.
 
 use super::text::{push_attribute, push_text};
 
@@ -40,7 +40,7 @@ pub fn nest_with(
     out.push(b'>');
 }
 
-/// Appends an element that holds text; without text, `<name />`.
+/// Appends an element with text; without text, `<name />`.
 pub fn leaf(out: &mut Vec<u8>, name: &str, text: &str) {
     if text.is_empty() {
         empty(out, name);

@@ -127,7 +127,7 @@ fn all_properties(out: &mut Object, level: MetadataLevel, row: &StoredEntity) ->
     let mut properties = row.properties.iter();
     while let Some(stored) = properties.next_raw()? {
         match stored.string() {
-            // Most of what rows contain, and never annotated.
+            // Most of the content of rows, and never annotated.
             Some(text) => out.string(stored.name(), text),
             None => property(out, level, stored.name(), stored.value()?),
         }
@@ -156,7 +156,7 @@ fn selected_properties(
     Ok(())
 }
 
-/// The Timestamp has a type annotation at full metadata only.
+/// The Timestamp has a type annotation only at full metadata.
 fn timestamp(out: &mut Object, level: MetadataLevel, row: &StoredEntity) {
     if level == MetadataLevel::Full {
         out.annotation(TIMESTAMP, EdmType::DateTime);

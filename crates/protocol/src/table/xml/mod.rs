@@ -1,6 +1,6 @@
-//! The operations that use XML whatever the client accepts: access policies, service properties, stats.
+//! The operations that always use XML: access policies, service properties, stats.
 //!
-//! They are named by `comp` and `restype` in the query.
+//! `comp` and `restype` in the query select them.
 
 use lazuli_model::error::Origin;
 use lazuli_model::table::Operation;
@@ -11,7 +11,7 @@ use crate::table::path::{Resource, parse_path};
 use crate::xml::{DOCUMENT_BYTES_MAX, acl, properties};
 use crate::{ApiVersion, Head};
 
-/// The operation that a request asks for, as far as its head shows.
+/// The operation of a request, as far as its head determines it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum XmlIntent {
     /// It needs no body.
@@ -77,7 +77,7 @@ impl XmlIntent {
         !matches!(self, XmlIntent::Ready(_))
     }
 
-    /// The kind of an operation that waits for its body, and the table that it names.
+    /// The kind of an operation whose body is not read yet, and its table.
     pub fn awaited(&self) -> Option<(OperationKind, Option<&TableName>)> {
         match self {
             XmlIntent::Ready(_) => None,
@@ -86,7 +86,7 @@ impl XmlIntent {
         }
     }
 
-    /// The operation, once the body is there.
+    /// The operation, once the body has been read.
     pub fn with_body(self, body: &[u8], version: ApiVersion) -> Result<Operation, Failure> {
         if body.len() > DOCUMENT_BYTES_MAX {
             return Err(ErrorCode::RequestBodyTooLarge.into());

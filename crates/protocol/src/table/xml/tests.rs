@@ -1,4 +1,4 @@
-//! Operations that speak XML, named by `comp` and `restype`.
+//! Operations that use XML, selected by `comp` and `restype`.
 
 use super::*;
 
