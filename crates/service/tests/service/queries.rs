@@ -113,6 +113,7 @@ async fn entities_inserted_after_the_token_are_seen() {
 }
 
 /// A shorter timeout ends a page sooner, of entities and of tables alike; every page makes progress.
+/// The time is a setting, whatever the version (erratum E2).
 #[tokio::test]
 async fn less_time_ends_a_page_sooner() {
     let world = world_of(1, 1000).await;
