@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::kind::KIND_PROPERTY;
 use crate::value::{FromValue, WireValue};
 
-/// A part that can be absent as a whole: `None` writes nothing, and no properties decode to `None`.
+/// A part that can be completely absent: `None` writes nothing, and if there are no properties, it is decoded
+/// as `None`.
 impl<S: Shape> Shape for Option<S> {
     type Builder = OptionBuilder<S::Builder>;
 
@@ -58,7 +59,7 @@ pub fn decode_shape<T: Entity + Shape>(
     strict: bool,
 ) -> std::result::Result<T, DecodeError> {
     let mut builder = <T as Shape>::Builder::default();
-    // Unknown properties wait until all others are assigned: only then is it known which parts are present.
+    // Unknown properties are assigned last: only then is it known which parts are present.
     let mut left = Vec::new();
     for (name, value) in raw.members() {
         if name == KIND_PROPERTY && T::LINEAGE.is_some_and(|own| is_text(value, own)) {

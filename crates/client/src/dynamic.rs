@@ -25,7 +25,7 @@ use crate::kind::KIND_PROPERTY;
 use crate::props::Props;
 use crate::value::{FromValue, ToValue};
 
-/// An entity that can have any properties, and that any row can be decoded as.
+/// An entity that can have any properties: every row can be decoded as one.
 ///
 /// ```
 /// use lazuli_client::Dynamic;
@@ -124,8 +124,8 @@ impl Dynamic {
         }
     }
 
-    /// The same row as another type, for example that of its kind (LA-12). If the type cannot decode it, or it has another
-    /// kind, that is an error, and all properties are still here.
+    /// Decodes the row as another type, for example that of its kind (LA-12). If the type cannot decode it, or
+    /// it has another kind, the result is an error, and the row is unchanged.
     ///
     /// ```
     /// # use lazuli_embedded::doc::Person;
@@ -144,7 +144,7 @@ impl Dynamic {
     }
 }
 
-/// A property that must be there, as in a map (LA-07).
+/// A required property, as in a map (LA-07).
 ///
 /// ```
 /// use lazuli_client::{Dynamic, Value};

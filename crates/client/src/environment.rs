@@ -61,7 +61,7 @@ pub trait Environment: Send + Sync + 'static {
     /// ```
     fn now(&self) -> DateTime;
 
-    /// Monotonic time since some fixed moment. Deadlines use it.
+    /// Monotonic time since a fixed moment, used for deadlines.
     ///
     /// ```
     /// # use lazuli_client::{Environment, System};
@@ -136,7 +136,7 @@ impl Environment for System {
 
     fn random(&self) -> u64 {
         let mut bytes = [0; 8];
-        // Without entropy only the jitter is lost: the ids are for logs.
+        // Without entropy, only the jitter is lost, since the ids are used only in logs.
         let _ = getrandom::fill(&mut bytes);
         u64::from_le_bytes(bytes)
     }

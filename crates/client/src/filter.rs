@@ -1,7 +1,7 @@
 //! Conditions on entities, built from typed comparisons: `Guitar::price().lt(10_000) & prop("Bridge").eq("fixed")`.
 //!
-//! A filter is a value: its constants are evaluated when it is built (LA-22), and it gives the same result on the service
-//! and in the client.
+//! A filter is a value: its constants are evaluated when it is built (LA-22), and it has the same result on the
+//! service and in the client.
 //!
 //! ```
 //! use lazuli_client::{Dynamic, prop};
@@ -51,7 +51,7 @@ impl Filter {
         Ok(Self(lazuli_filter::parse(text, Schema::Entity).map_err(rejected)?))
     }
 
-    /// The condition that always holds.
+    /// The condition that is always true.
     ///
     /// ```
     /// use lazuli_client::{Filter, prop};
@@ -64,7 +64,7 @@ impl Filter {
         Self(Expr::Constant(true))
     }
 
-    /// The condition that at least one of these holds; an empty list never holds.
+    /// The condition that at least one of these is true; it is false for an empty list.
     ///
     /// ```
     /// use lazuli_client::{Dynamic, Filter, prop};
@@ -74,13 +74,13 @@ impl Filter {
     /// assert!(!Filter::any_of([]).holds(&Dynamic::new("Gibson", "SG")));
     /// ```
     pub fn any_of(filters: impl IntoIterator<Item = Filter>) -> Self {
-        // No key is less than the empty string. Unlike `false` by itself, every service supports this.
+        // No key is less than the empty string. Unlike a literal `false`, every service supports this.
         let never = || Self::compare(PARTITION_KEY.to_owned(), Operator::Lt, Value::String(String::new()));
         filters.into_iter().reduce(|some, other| some | other).unwrap_or_else(never)
     }
 
-    /// Does it hold for an entity? A comparison with a property that is missing or has another type does not hold, and
-    /// neither does its negation.
+    /// Does an entity meet the condition? A comparison with a property that is missing or has another type is
+    /// not met, and neither is its negation.
     ///
     /// ```
     /// use lazuli_client::{Dynamic, prop};
@@ -101,7 +101,7 @@ impl Filter {
         Self(Expr::Compare(Comparison { property, operator, literal }))
     }
 
-    /// The conditions that must all hold.
+    /// The conditions that must all be true.
     pub(crate) fn conjuncts(self) -> Vec<Filter> {
         match self.0 {
             Expr::And(parts) => parts.into_iter().map(Filter).collect(),
@@ -136,7 +136,8 @@ impl Filter {
 /// assert_eq!((&cheap).into_filter(), cheap);
 /// ```
 ///
-/// A closure is not one: [`Query::filter_local`](crate::Query::filter_local) takes closures, and runs them in the client.
+/// Closures are not accepted: [`Query::filter_local`](crate::Query::filter_local) takes closures, and runs them
+/// in the client.
 ///
 /// ```compile_fail,E0277
 /// # fn check(table: &lazuli_client::Table) {
@@ -207,7 +208,7 @@ impl BitOr for Filter {
 
     fn bitor(self, other: Filter) -> Filter {
         Filter(match (self.0, other.0) {
-            // Not left to the service, which may not support `true` by itself.
+            // Not sent to the service, which may not support a literal `true`.
             (Expr::Constant(true), _) | (_, Expr::Constant(true)) => Expr::Constant(true),
             (left, right) => Expr::Or(joined(left, right, |expr| match expr {
                 Expr::Or(parts) => Ok(parts),
@@ -301,7 +302,7 @@ pub(crate) fn prefix_end(prefix: &str) -> Option<String> {
     None
 }
 
-/// The next character in the order of UTF-16 code units: characters that need two of them sort below U+E000.
+/// The next character in the order of UTF-16 code units: characters that need two code units sort below U+E000.
 fn next_in_order(c: char) -> Option<char> {
     match c {
         '\u{d7ff}' => Some('\u{10000}'),

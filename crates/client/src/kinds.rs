@@ -1,4 +1,4 @@
-//! Types that are chosen by the kind of each row while the program runs: an open list, where a derived enum is a closed one.
+//! Types that are selected at run time by the kind of each row: an extensible list, unlike a derived enum.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,9 +9,10 @@ use crate::error::Result;
 
 type Reader<R> = Box<dyn Fn(&Dynamic) -> Result<R> + Send + Sync>;
 
-/// Decodes rows by their own kinds, whatever type the query names: for types that are not known in one place, such as those of
-/// plug-ins. Each type is turned into the common type `R`, often a boxed trait object. A row of another kind, or one
-/// that its type cannot decode, stays a [`Dynamic`] with all its properties.
+/// Decodes rows by their own kinds, regardless of the type of the query: for types that are not all known in
+/// one place, such as those of plug-ins. Each type is turned into the common type `R`, often a boxed trait
+/// object. A row of another kind, or one that its type cannot decode, stays a [`Dynamic`] with all its
+/// properties.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -37,7 +38,7 @@ pub struct Kinds<R> {
 }
 
 impl<R> Kinds<R> {
-    /// Without any kind. `other` gets all rows that no kind can decode.
+    /// Starts without kinds. `other` gets all rows that no kind can decode.
     ///
     /// ```
     /// use lazuli_client::{Dynamic, Kinds};
@@ -70,7 +71,7 @@ impl<R> Kinds<R> {
         self
     }
 
-    /// The row as its own type: one table lookup, however many kinds there are.
+    /// The row as its own type: one table lookup, regardless of the number of kinds.
     ///
     /// ```
     /// use lazuli_client::{Dynamic, Kinds};

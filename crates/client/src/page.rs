@@ -95,7 +95,7 @@ pub struct PageRequest {
     pub select: Vec<String>,
     /// `$top`: maximum number of entities on this page.
     pub top: Option<u32>,
-    /// Where the previous page ended; `None` for the first page.
+    /// The end of the previous page; `None` for the first page.
     pub continuation: Option<Continuation>,
     /// Request the cost of the page (`x-lazuli-explain: 1`).
     pub explain: bool,
@@ -152,7 +152,7 @@ pub struct RawPage {
     /// Members come in any order, annotations before or after their property, and other services add members
     /// whose names start with `odata.`. A selected name that an entity does not have is `null`.
     pub body: Bytes,
-    /// Where the next page starts; `None` after the last page. A page may be empty and still have a successor.
+    /// The start of the next page; `None` after the last page. A page may be empty and still have a successor.
     pub continuation: Option<Continuation>,
     /// The cost of the page, if requested and reported by the service.
     pub explain: Option<Explain>,
@@ -174,7 +174,8 @@ impl RawPage {
     }
 }
 
-/// Where a query continues. Opaque; its string form can be stored and used after a restart.
+/// The position at which a query continues. It is opaque; its string form can be stored and used after a
+/// restart.
 ///
 /// ```
 /// use lazuli_client::Continuation;

@@ -203,7 +203,7 @@ impl Pipeline {
         let response = Response { status: parts.status.as_u16(), headers: parts.headers, body };
         tracing::debug!(status = response.status, request_id = response.get(REQUEST_ID), "response received");
         match parts.status {
-            // No service responds to a change like that, but proxies and login pages do.
+            // No service responds to a change in this way, but proxies and login pages do.
             http::StatusCode::OK if !call.reads => {
                 Err(Error::unclear("unexpected status 200 in response to a change").into())
             }

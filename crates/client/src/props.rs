@@ -1,7 +1,7 @@
 //! Properties by name: the flexible part of an entity, and all properties of a [`crate::Dynamic`] one.
 //!
 //! Names and values are checked when they are assigned, not when they are sent (LA-06), so the service accepts
-//! whatever is in here.
+//! all properties in here.
 //!
 //! ```
 //! use lazuli_client::Props;

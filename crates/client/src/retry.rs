@@ -1,6 +1,6 @@
-//! When to retry, and after how long: jittered exponential back-off within a deadline.
+//! The decision whether and when to retry: jittered exponential back-off within a deadline.
 //!
-//! No clock and no randomness in here: the caller supplies both.
+//! This module uses no clock and no randomness: the caller supplies both.
 //!
 //! ```
 //! # lazuli_embedded::doc_test(|service| async move {
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use crate::error::Error;
 
-/// How an operation is retried.
+/// The way in which an operation is retried.
 ///
 /// Transient failures are retried: no connection, no response, 408, 429, 500, 502, 503, 504, and a table whose
 /// predecessor of the same name is still being deleted. After a lost response it is unknown whether the request was
@@ -48,9 +48,9 @@ pub struct RetryOptions {
     pub attempt_time_max: Duration,
     /// Timeout of the operation, including attempts and delays.
     pub deadline: Duration,
-    /// How a repeated insert handles an existing entity, after an attempt whose response was lost: `true` reads the
-    /// entity and accepts an equal one as its own (ER-05). Use `false` where two clients insert equal entities to find out
-    /// which was first.
+    /// The handling of an existing entity by a repeated insert, after an attempt whose response was lost:
+    /// `true` reads the entity and accepts an equal one as its own (ER-05). Use `false` if two clients insert
+    /// equal entities to determine which of them was first.
     pub adopt_equal_insert: bool,
 }
 
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::transport::TransportError;
 
-    /// ER-04: the delay doubles, is capped, is jittered between half and whole, and ends.
+    /// ER-04: the delay doubles, is capped, is jittered between one half and the whole, and ends.
     #[test]
     fn delays() {
         let options =

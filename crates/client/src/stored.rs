@@ -88,7 +88,7 @@ macro_rules! double {
 
 double!(f64 i8 i16 i32 u8 u16 u32);
 
-/// Like a plain `f32` field: other clients store doubles that no `f32` equals.
+/// Like a plain `f32` field: other clients store doubles that are not equal to any `f32`.
 impl Stored<class::Double> for f32 {
     fn to_stored(&self) -> Result<Option<Value>> {
         Ok(Some(self.scalar()))
@@ -238,7 +238,7 @@ pub fn fill_json<T: serde::de::DeserializeOwned>(
     })
 }
 
-/// The decoded value; a type that accepts null can be absent.
+/// The decoded value; the property may be absent if the type accepts null.
 pub fn settle_json<T: serde::de::DeserializeOwned>(place: Option<T>, name: &str) -> Decoded<T> {
     place.or_else(|| serde_json::from_str("null").ok()).ok_or_else(|| DecodeError::missing(name))
 }

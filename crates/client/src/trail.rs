@@ -3,14 +3,14 @@
 use crate::error::{Error, Result};
 use crate::page::Continuation;
 
-/// Maximum number of consecutive empty pages with an unchanged continuation.
+/// Maximum number of consecutive empty pages with the same continuation.
 const STALLS_MAX: u32 = 16;
 
 /// The sequence of continuations of a query, for programs that request pages themselves ([`crate::PageSource::page`]);
 /// queries have their own.
 ///
-/// It remembers one continuation, and replaces it each time the number of steps has doubled. So any cycle is detected
-/// before it was traversed three times, however long it is (PG-15).
+/// It stores one continuation, and replaces it each time the number of steps has doubled. So a cycle of any
+/// length is detected before it was traversed three times (PG-15).
 ///
 /// ```
 /// use lazuli_client::{Continuation, Trail};
@@ -55,8 +55,9 @@ impl<P> Trail<P> {
 }
 
 impl<P: Clone + PartialEq> Trail<P> {
-    /// Records the continuation of a page, and whether the page was empty: a service that has found nothing so far may return
-    /// the same continuation a few times. It is an error if the continuation occurred before.
+    /// Records the continuation of a page, and whether the page was empty: a service that has not found
+    /// anything yet may return the same continuation a few times. It is an error if the continuation occurred
+    /// before.
     ///
     /// ```
     /// use lazuli_client::{Continuation, Trail};

@@ -1,4 +1,5 @@
-//! How a request reaches a service and its response returns: a trait, so that tests and applications can provide their own.
+//! Sends requests to a service and returns the responses: a trait, so that tests and applications can provide
+//! their own implementation.
 //!
 //! A transport moves one request and one response, and knows nothing about tables. It does not retry and does not sign, but
 //! reports what matters for a retry: whether the service may have received the request.
@@ -20,7 +21,7 @@
 //!             let lost = !self.1.swap(true, std::sync::atomic::Ordering::Relaxed);
 //!             if lost { Err(TransportError::lost("cut off")) } else { Ok(response) }
 //!         })
-//!     }
+//! }
 //! }
 //!
 //! let lossy = Lossy(Embedded::memory().expect("entropy is available"), Default::default());
@@ -109,7 +110,7 @@ pub trait Transport: Send + Sync + 'static {
 /// ```
 pub type TransportResult = std::result::Result<http::Response<Bytes>, TransportError>;
 
-/// Why there is no response.
+/// The reason why there is no response.
 ///
 /// ```
 /// use lazuli_client::{Error, ErrorKind, TransportError};
@@ -127,7 +128,7 @@ pub struct TransportError {
     pub source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// How far a request without a response got.
+/// The progress of a request without a response.
 ///
 /// ```
 /// use lazuli_client::transport::{Reached, TransportError};
@@ -198,7 +199,7 @@ impl fmt::Display for TransportError {
     }
 }
 
-/// Why a response was rejected.
+/// The reason why a response was rejected.
 #[derive(Debug)]
 struct TooLarge {
     bytes_max: usize,
@@ -215,8 +216,8 @@ impl std::error::Error for TooLarge {}
 /// Maximum number of nested causes that are shown.
 const CAUSES_MAX: usize = 8;
 
-/// An error with its causes, down to the one that people can act on: `client error (Connect)` says little
-/// without `Connection refused`. Text that an outer error already contains is not repeated.
+/// An error with all its causes, since the innermost one is often the most useful: `client error (Connect)` is
+/// not helpful without `Connection refused`. Text that an outer error already contains is not repeated.
 struct Causes<'a>(&'a (dyn std::error::Error + 'static));
 
 impl fmt::Display for Causes<'_> {

@@ -12,7 +12,7 @@ use crate::decode::{DecodeError, RawEntity};
 use crate::entity::{Entity, Writer};
 use crate::error::Result;
 
-/// The version of an entity. Opaque: equal tags mean the same version, and nothing else.
+/// The version of an entity. It is opaque: only equality of tags is meaningful, and means the same version.
 ///
 /// ```
 /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -134,7 +134,7 @@ impl<T: Entity> Entity for Versioned<T> {
         self.value.write(out)
     }
 
-    /// If only one of tag and time was sent, the other follows from it.
+    /// If only one of tag and time was sent, the other is derived from it.
     fn decode(raw: &RawEntity<'_>) -> std::result::Result<Self, DecodeError> {
         let told = raw.head.etag.as_deref().map(ETag::new);
         let timestamp = raw.head.timestamp.or_else(|| told.as_ref().and_then(ETag::timestamp));

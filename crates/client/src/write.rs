@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::request::{NO_METADATA, TableRequest, path};
 use crate::versioned::ETag;
 
-/// How an entity is written.
+/// The way in which an entity is written.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -34,13 +34,13 @@ use crate::versioned::ETag;
 pub enum WriteMode {
     /// Insert: it must not exist.
     Insert,
-    /// It must exist; properties that are not given are removed.
+    /// It must exist; properties that are not specified are removed.
     Replace,
-    /// It must exist; properties that are not given are preserved.
+    /// It must exist; properties that are not specified are preserved.
     Merge,
-    /// It may exist; properties that are not given are removed.
+    /// It may exist; properties that are not specified are removed.
     UpsertReplace,
-    /// It may exist; properties that are not given are preserved.
+    /// It may exist; properties that are not specified are preserved.
     UpsertMerge,
 }
 
@@ -126,7 +126,7 @@ impl Change {
         match self.kind {
             ChangeKind::Write(WriteMode::Insert) => "POST",
             ChangeKind::Write(WriteMode::Replace | WriteMode::UpsertReplace) => "PUT",
-            // PATCH means the same, and passes proxies that do not know MERGE.
+            // PATCH has the same meaning, and passes proxies that do not support MERGE.
             ChangeKind::Write(WriteMode::Merge | WriteMode::UpsertMerge) => "PATCH",
             ChangeKind::Delete => "DELETE",
         }

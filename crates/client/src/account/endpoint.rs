@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// The base URL of an account's tables: `https://account.table.core.windows.net`, or with the account in the path,
-/// as emulators have it. No trailing slash.
+/// The base URL of an account's tables: `https://account.table.core.windows.net`, or with the account in the
+/// path, as in emulators. No trailing slash.
 ///
 /// ```
 /// use lazuli_client::Endpoint;
@@ -83,7 +83,8 @@ impl Endpoint {
         host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
     }
 
-    /// Removes the table if this is the URL of that table. A path after a host that names no account is the account itself.
+    /// Removes the table if this is the URL of that table. If the host does not contain the account, a path is
+    /// the account itself.
     pub(super) fn without_table(self, table: &str) -> Self {
         let Some((rest, last)) = self.text.rsplit_once('/') else { return self };
         let is_table = last.trim_end_matches("()").eq_ignore_ascii_case(table);
@@ -106,7 +107,7 @@ impl Endpoint {
         self.bracketed_host().trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// The host as URLs write it: IPv6 addresses in brackets.
+    /// The host in the form used in URLs: IPv6 addresses in brackets.
     fn bracketed_host(&self) -> &str {
         let authority = self.authority();
         let search_from = authority.find(']').unwrap_or(0);

@@ -90,8 +90,9 @@ impl Account {
         Ok(Self::new(DEVELOPMENT_ACCOUNT, primary, credential).with_secondary(secondary))
     }
 
-    /// The account of a URL with a shared access signature: `https://account.table.core.windows.net?sv=…&sig=…`. The URL may
-    /// be that of the table that the signature is for.
+    /// The account of a URL with a shared access signature:
+    /// `https://account.table.core.windows.net?sv=…&sig=…`. The URL may be that of the table that the signature
+    /// covers.
     ///
     /// ```
     /// # use lazuli_client::Account;

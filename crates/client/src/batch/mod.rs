@@ -1,4 +1,4 @@
-//! Entity group transactions: changes of one partition that are applied together or not at all.
+//! Entity group transactions: changes of one partition that are applied atomically.
 //!
 //! Limits are checked when a change is added: same partition, no entity twice, number and size of changes.
 
@@ -20,7 +20,7 @@ use crate::write::{Change, ChangeKind, WriteMode, WriteOptions, entity_path, key
 use wire::{boundary_id, call, tags};
 pub(crate) use wire::{error_body, query};
 
-/// Maximum overhead of one operation besides its URL and body: headers and boundaries.
+/// Maximum overhead of one operation in addition to its URL and body: headers and boundaries.
 const ENVELOPE_BYTES: usize = 512;
 
 /// Changes that are applied together or not at all, in the order in which they were added.
@@ -143,7 +143,7 @@ impl Batch {
         self.write(entity, WriteMode::Insert)
     }
 
-    /// Replaces an entity, which must exist, whatever its version.
+    /// Replaces an entity, which must exist, regardless of its version.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -268,7 +268,7 @@ impl Batch {
         Ok(self)
     }
 
-    /// Deletes an entity, which must exist, whatever its version.
+    /// Deletes an entity, which must exist, regardless of its version.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {

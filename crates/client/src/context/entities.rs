@@ -219,8 +219,9 @@ impl Context {
         }
     }
 
-    /// Deletes an entity with the next save; an entity that was only added is forgotten. If a save got no response, so
-    /// that the entity may or may not be stored, this is an error: the next save finds out.
+    /// Deletes an entity with the next save; an entity that was only added is removed from the context. If a
+    /// save got no response, so that it is unknown whether the entity is stored, this is an error: the next
+    /// save determines that.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -237,7 +238,7 @@ impl Context {
     pub fn delete<T: Entity>(&mut self, handle: Handle<T>) -> Result<()> {
         let index = self.index_of(handle)?;
         if self.slot_mut(index)?.state == State::Added && self.is_uncertain(index) {
-            // Forgetting it might leave it in the table; deleting it might delete another client's entity.
+            // Dropping it might leave it in the table; deleting it might delete another client's entity.
             let text =
                 "an earlier save may have stored the entity; save again before deleting it, or detach it";
             return Err(Error::input(text));

@@ -44,7 +44,7 @@ const MEMBERS_MAX: usize = 2048;
 const ANNOTATION: &str = "@odata.type";
 const ETAG: &str = "odata.etag";
 
-/// Why an entity could not be decoded.
+/// The reason why an entity could not be decoded.
 ///
 /// ```
 /// # use lazuli_embedded::doc::Person;

@@ -7,10 +7,10 @@ use lazuli_model::{DateTime, EdmType};
 
 use crate::value::WireValue;
 
-/// A type of an annotation.
+/// A type in an annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WireType {
-    /// One that the service stores.
+    /// A type that the service stores.
     Stored(EdmType),
     /// Read as Int32.
     Byte,

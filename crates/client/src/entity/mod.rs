@@ -126,7 +126,7 @@ pub use writer::Writer;
     note = "use #[derive(Entity)] on a struct with a partition key and a row key, or `Dynamic`"
 )]
 pub trait Entity: Sized + Send + 'static {
-    /// The table of such entities, unless the caller names another one (LA-32).
+    /// The table of these entities, unless the caller specifies another one (LA-32).
     ///
     /// ```
     /// # use lazuli_client::Entity;

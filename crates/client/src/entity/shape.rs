@@ -155,7 +155,7 @@ pub trait Builder: Default {
     /// The type that it builds.
     type Output;
 
-    /// Offers a property. `false` if there is no slot for it.
+    /// Passes a property to the builder. `false` if there is no slot for it.
     ///
     /// ```
     /// # use lazuli_client::Shape;

@@ -103,7 +103,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Adds the kind, unless the flexible properties contain one: an entity that was read as a kind it extends keeps
+    /// Adds the kind, unless the flexible properties contain one: an entity that was read as a base kind keeps
     /// its own kind.
     ///
     /// ```

@@ -1,6 +1,6 @@
 //! Error kinds, and whether a change was applied.
 
-/// What went wrong, by origin.
+/// The origin of an error.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -16,7 +16,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The service rejected the request, or failed. [`crate::Error::code`] says why.
+    /// The service rejected the request, or failed: see [`crate::Error::code`].
     Service,
     /// One operation of a batch failed, and with it the batch. [`crate::Error::batch_index`] says which one.
     BatchOperation,
@@ -28,7 +28,7 @@ pub enum ErrorKind {
     InvalidResponse,
     /// The request was not sent, because it is invalid.
     Input,
-    /// A query would have to hold more rows in the client than its limit allows: see [`crate::Query::local_limit`].
+    /// A query would need more rows in the client than its limit allows: see [`crate::Query::local_limit`].
     LocalLimit,
 }
 

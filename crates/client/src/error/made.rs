@@ -19,7 +19,7 @@ impl Error {
         Self::invalid_response(message).with_applied(Applied::Unknown)
     }
 
-    /// A response to a read that could not be parsed. A read changes nothing.
+    /// A response to a read that could not be parsed, so that nothing was changed.
     pub(crate) fn unreadable(message: impl Into<String>) -> Self {
         Self::invalid_response(message).with_applied(Applied::No)
     }
@@ -59,20 +59,21 @@ impl Error {
         self
     }
 
-    /// Names the request that failed.
+    /// Adds the request that failed.
     pub(crate) fn of_request(mut self, method: &http::Method, endpoint: &str, path: &str) -> Self {
         let endpoint = endpoint.trim_end_matches('/');
         self.0.request = Some(format!("{method} {endpoint}/{path}"));
         self
     }
 
-    /// Names the entity that the request was about, by its path. The URL of an insert or a batch does not name it.
+    /// Adds the path of the entity that the request concerns. The URL of an insert or a batch does not contain
+    /// it.
     pub(crate) fn of_entity(mut self, path: String) -> Self {
         self.0.entity = Some(path);
         self
     }
 
-    /// Sets whether the change was applied, for a request that an earlier attempt may have applied.
+    /// Sets whether the change was applied, if an earlier attempt may have applied it.
     pub(crate) fn with_applied(mut self, applied: Applied) -> Self {
         self.0.applied = applied;
         self

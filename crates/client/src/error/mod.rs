@@ -1,4 +1,4 @@
-//! The client's error type: what went wrong, what the service reported, and whether anything was changed.
+//! The client's error type: its origin, the report of the service, and whether anything was changed.
 //!
 //! ```
 //! # lazuli_embedded::doc_test(|service| async move {
@@ -11,7 +11,7 @@
 //!     Err(error) if error.code() == Some(ErrorCode::TableNotFound) => {
 //!         people.create().await?;
 //!         people.insert(&person).await?;
-//!     }
+//! }
 //!     Err(error) => return Err(error),
 //! }
 //! people.get::<Dynamic>("a", "1").await?;
@@ -45,7 +45,7 @@ pub(crate) use made::Said;
 /// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation failed.
+/// The reason why an operation failed.
 ///
 /// ```
 /// # lazuli_embedded::doc_test(|service| async move {
@@ -77,7 +77,7 @@ struct Inner {
     applied: Applied,
     /// The request that failed: its method and URL without the query.
     request: Option<String>,
-    /// The entity that the request is about, if its URL does not name it: its path.
+    /// The path of the entity that the request concerns, if its URL does not contain it.
     entity: Option<String>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
@@ -128,7 +128,7 @@ impl Error {
         error
     }
 
-    /// What went wrong, by origin.
+    /// The origin of the error.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -213,8 +213,8 @@ impl Error {
         self.0.request_id.as_deref()
     }
 
-    /// The request that failed, if one was sent: its method and URL, which names the address, the table and the keys.
-    /// The query is left out, since it can have a signature.
+    /// The request that failed, if one was sent: its method and URL, which contains the address, the table and
+    /// the keys. The query is omitted, since it can contain a signature.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -353,7 +353,7 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // This is what `fn main() -> Result<()>` prints.
+        // `fn main() -> Result<()>` prints this.
         let Inner {
             kind,
             code,

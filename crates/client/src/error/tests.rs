@@ -38,7 +38,7 @@ fn debug_output_is_named_error() {
     assert!(shown.starts_with("Error { kind: BatchOperation, code: Some(EntityAlreadyExists), "), "{shown}");
 }
 
-/// ER-09: by the table of codes if the code is known, else by the status.
+/// ER-09: based on the table of codes if the code is known, else on the status.
 #[test]
 fn codes_and_statuses() {
     for (status, code, transient, applied) in [

@@ -6,8 +6,8 @@ use super::{Field, Prop};
 use crate::filter::Filter;
 use crate::value::{Operand, Scalar, class};
 
-/// A constant to compare a property with, for those who write bounds as in mathematics. The filter is the same as with the
-/// property on the left.
+/// A constant to compare a property with, for bounds written as in mathematics. The filter is the same as with
+/// the property on the left.
 ///
 /// ```
 /// use lazuli_client::{constant, prop};

@@ -9,7 +9,8 @@
 //! assert_eq!(filter.to_string(), "PartitionKey eq 'Gibson' and price lt 10000 and Strings eq 6");
 //! ```
 //!
-//! Meaningless comparisons do not compile: a constant of the wrong type, or an order where there is none.
+//! Meaningless comparisons do not compile: a constant of the wrong type, or an order comparison of a type
+//! without an order.
 //!
 //! ```compile_fail
 //! lazuli_client::prop("Used").lt(true); // booleans have no order
@@ -99,7 +100,7 @@ impl<C> Field<C> {
         &self.name
     }
 
-    /// The same property of a part that is stored with a prefix: `Address::city().within("Address_")`.
+    /// The property, in a part that is stored with a prefix: `Address::city().within("Address_")`.
     ///
     /// ```
     /// use lazuli_client::Shape;
@@ -140,8 +141,8 @@ impl<C> Field<C> {
         self.compare(Operator::Ne, value)
     }
 
-    /// Equal to one of these values; an empty list never matches. A filter can hold at most 512 values: a longer list is
-    /// evaluated in the client, on all rows that match the rest of the query.
+    /// Equal to one of these values; an empty list never matches. A filter can contain at most 512 values: a
+    /// longer list is evaluated in the client, on all rows that match the rest of the query.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -166,7 +167,8 @@ impl<C> Field<C> {
 }
 
 impl<T: KeyText<Class = class::Coded<T>>> Field<class::Coded<T>> {
-    /// The text of a key that is not a string, for operations that take keys as strings, such as [`crate::Table::get`].
+    /// The stored string of a key that is not a string, for operations that take keys as strings, such as
+    /// [`crate::Table::get`].
     ///
     /// ```
     /// # lazuli_embedded::doc_test(async |service| {
@@ -341,7 +343,7 @@ fn starts_with(name: String, prefix: &str) -> Filter {
     }
 }
 
-/// Something that names a property: a [`Field`], a [`Prop`], or a string.
+/// Something that identifies a property: a [`Field`], a [`Prop`], or a string.
 ///
 /// ```
 /// # use lazuli_embedded::doc::Person;

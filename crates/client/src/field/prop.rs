@@ -151,8 +151,8 @@ impl Prop {
         starts_with(self.name.into_owned(), prefix.as_ref())
     }
 
-    /// Equal to one of these values; an empty list never matches. A filter can hold at most 512 values: a longer list is
-    /// evaluated in the client, on all rows that match the rest of the query.
+    /// Equal to one of these values; an empty list never matches. A filter can contain at most 512 values: a
+    /// longer list is evaluated in the client, on all rows that match the rest of the query.
     ///
     /// ```
     /// use lazuli_client::prop;

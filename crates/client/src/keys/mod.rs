@@ -82,8 +82,8 @@ const ESCAPE: char = '"';
 /// Characters that sort at or below the separator, and the escape: each is written as the escape and its index.
 const ESCAPED: [char; 3] = [' ', SEPARATOR, ESCAPE];
 
-/// Joins parts into one key. Keys with the same number of parts sort by their parts, first part first, whatever they
-/// contain; [`split`] returns the parts.
+/// Joins parts into one key. Keys with the same number of parts sort by their parts, the first part first,
+/// regardless of their contents; [`split`] returns the parts.
 ///
 /// The characters space, `!` and `"` are written as `"0`, `"1` and `"2`.
 ///

@@ -1,6 +1,6 @@
 //! Queries with a single result: counted, summed and compared in the client, without holding rows.
 //!
-//! If nothing else runs in the client, only the property in question is requested.
+//! If nothing else runs in the client, only that property is requested.
 
 use std::hash::Hash;
 

@@ -38,7 +38,7 @@ impl<T> Stage<T> {
         Self { work, text: text.into(), names: Vec::new() }
     }
 
-    /// Does a condition give the same rows before and after this stage?
+    /// Does a condition select the same rows before and after this stage?
     pub(crate) fn lets_conditions_pass(&self) -> bool {
         matches!(self.work, Work::Keep(_) | Work::Sort { .. })
     }
@@ -135,7 +135,7 @@ impl<T> LocalPipeline<T> {
     }
 }
 
-/// Fails if the query holds more rows than it may.
+/// Fails if the query holds more rows than its limit.
 pub(crate) fn check(held: usize, limit: usize, what: &str) -> Result<()> {
     if held > limit { Err(Error::local_limit(limit, what)) } else { Ok(()) }
 }

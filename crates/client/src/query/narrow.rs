@@ -1,6 +1,6 @@
 //! The rows that a query returns, and their properties.
 //!
-//! A call is pushed to the server if that gives the same rows as running it in the client in its place.
+//! A call is pushed to the server if the result is the same as running it in the client at its position.
 
 use std::collections::HashSet;
 
@@ -88,7 +88,7 @@ impl<T: Entity> Query<T> {
         self
     }
 
-    /// Skips the first rows. They are read nevertheless: to continue after a page, use [`Query::pages`].
+    /// Skips the first rows. They are still read; to continue after a page, use [`Query::pages`].
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {

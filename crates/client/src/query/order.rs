@@ -42,7 +42,7 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-/// Bytes that are equal if and only if the values are, for use in a set.
+/// Bytes that are equal if and only if the values are equal, for use in a set.
 pub(crate) fn identity(value: Option<&Value>) -> Vec<u8> {
     let Some(value) = value else { return Vec::new() };
     let mut out = vec![rank(value) + 1];

@@ -9,7 +9,7 @@ use lazuli_model::table::limits::{FILTER_COMPARISONS_MAX, SELECT_NAMES_MAX};
 use crate::filter::Filter;
 use crate::kind::{KIND_PROPERTY, is_kind};
 
-/// How the description of a stage that sorts begins.
+/// The prefix of the description of a stage that sorts.
 pub(crate) const SORTS: &str = "order by";
 
 /// The part of a query that runs on the server.
@@ -125,12 +125,13 @@ pub struct Ran {
     pub rows_received: u64,
     /// Number of entities that the server examined, if it reports that.
     pub rows_read: Option<u64>,
-    /// How the server read, if it reports that: `point`, `row-range`, `partition`, `table`, …
+    /// The kind of read on the server, if reported: `point`, `row-range`, `partition`, `table`, …
     pub reading: Option<String>,
 }
 
 impl Plan {
-    /// Must every row that the server's part matches be read before the first row is returned? That is so if the client sorts.
+    /// Must all rows that match on the server be read before the first row is returned? That is the case if the
+    /// client sorts.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {

@@ -155,7 +155,7 @@ impl<T: Entity> Query<T> {
         Pages::new(fetch, stages, plan, fingerprint)
     }
 
-    /// All rows. Unlike sorting, this is not bounded; [`Query::take`] limits it.
+    /// All rows. Unlike with sorting, their number is not limited; use [`Query::take`] to limit it.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {

@@ -291,7 +291,7 @@ impl<T> fmt::Debug for Pages<T> {
     }
 }
 
-/// Where a query continues, as a string that can be stored and used after a restart (PG-16).
+/// The position at which a query continues, as a string that can be stored and used after a restart (PG-16).
 ///
 /// It belongs to one query: a query with another filter, table or selection rejects it.
 ///

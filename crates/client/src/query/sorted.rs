@@ -8,9 +8,9 @@ use crate::query::{Query, by_key, order};
 impl<T: Entity> Query<T> {
     /// Sorts by a property, in the client. Entities without it come first; values of different types are sorted separately.
     ///
-    /// No server sorts: **every row that the filters match is read** before the first one is returned, even if
-    /// [`Query::take`] follows, and held in memory within [`Query::local_limit`]. Filter by partition first, or choose keys
-    /// that sort (see [`keys`](crate::keys)): entities come in the order of their keys by themselves.
+    /// Servers do not sort: **all rows that match the filters are read** before the first one is returned, even
+    /// if [`Query::take`] follows, and held in memory, up to [`Query::local_limit`]. Filter by partition first,
+    /// or choose keys that sort (see [`keys`](crate::keys)): entities are returned in the order of their keys.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -24,7 +24,8 @@ impl<T: Entity> Query<T> {
         self.sort(property.into_name(), false, true)
     }
 
-    /// Sorts by a property in descending order, in the client; like [`Query::order_by`], it reads every row that matches.
+    /// Sorts by a property in descending order, in the client; like [`Query::order_by`], it reads all matching
+    /// rows.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {
@@ -60,7 +61,7 @@ impl<T: Entity> Query<T> {
         self.sort(property.into_name(), true, false)
     }
 
-    /// Sorts by the result of a function, in the client; like [`Query::order_by`], it reads every row that matches.
+    /// Sorts by the result of a function, in the client; like [`Query::order_by`], it reads all matching rows.
     ///
     /// ```
     /// # use lazuli_embedded::doc::*; people(async |people| {

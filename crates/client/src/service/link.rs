@@ -1,7 +1,7 @@
 //! Reads entities by link: an `odata.editLink` or `odata.id` of the service, or a query as a URL (LA-17).
 //!
 //! A link is never sent as received. It is parsed, and the request goes to the account's own endpoint, so that
-//! no link can make the client sign a request for another host, or for anything but entities.
+//! no link can make the client sign a request to another host, or for anything other than entities.
 
 use lazuli_model::EntityKey;
 use lazuli_protocol::http::query::Query;

@@ -159,7 +159,8 @@ impl TableService {
         Ok(Table::new(self.clone(), table_name(name)?))
     }
 
-    /// The table that a type names with `#[table(name = "…")]`. Nothing is sent. It is an error if the type names none.
+    /// The table that a type specifies with `#[table(name = "…")]`. Nothing is sent. It is an error if the type
+    /// specifies none.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -248,7 +249,7 @@ impl TableService {
         Ok(())
     }
 
-    /// How far the secondary is behind the primary. The request is sent to the secondary.
+    /// The replication state of the secondary, to which the request is sent.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {

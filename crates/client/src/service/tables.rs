@@ -32,7 +32,7 @@ pub struct TablesOptions {
     pub prefix: Option<String>,
     /// Maximum number of names on the page.
     pub top: Option<u32>,
-    /// Where the previous page ended.
+    /// The end of the previous page.
     pub continuation: Option<String>,
     /// Read from the secondary.
     pub secondary: bool,
@@ -46,7 +46,8 @@ impl TablesOptions {
             Expr::Compare(Comparison { property: "TableName".into(), operator, literal })
         };
         let mut range = vec![compare(Operator::Ge, prefix.to_owned())];
-        // After every name with the prefix: names consist of letters and digits, and `{` sorts after all of them.
+        // A bound after every name with the prefix: names consist of letters and digits, and `{` sorts after
+        // all of them.
         range.push(compare(Operator::Lt, format!("{prefix}{{")));
         Some(print(&Expr::And(range)))
     }
@@ -67,7 +68,7 @@ impl TablesOptions {
 pub struct TablesPage {
     /// The names, sorted.
     pub names: Vec<String>,
-    /// Where the next page starts; `None` on the last page.
+    /// The start of the next page; `None` on the last page.
     pub continuation: Option<String>,
 }
 

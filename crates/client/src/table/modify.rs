@@ -39,7 +39,8 @@ impl Default for ModifyOptions {
 }
 
 impl Table {
-    /// Reads an entity, changes it, and writes it back; starts again if another client changed it meanwhile (CC-09).
+    /// Reads an entity, changes it, and writes it back; starts over if another client has changed it in the
+    /// meantime (CC-09).
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {

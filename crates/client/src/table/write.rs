@@ -29,7 +29,7 @@ impl Table {
         self.write(entity, WriteMode::Insert).await
     }
 
-    /// Replaces an entity, which must exist, whatever its version.
+    /// Replaces an entity, which must exist, regardless of its version.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -65,7 +65,7 @@ impl Table {
         self.write(entity, WriteOptions { mode: WriteMode::Replace, if_match }).await
     }
 
-    /// Changes the given properties of an entity, which must exist; the others stay.
+    /// Changes the given properties of an entity, which must exist; other properties stay unchanged.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -149,7 +149,7 @@ impl Table {
         self.apply(&Change::write(entity, &options.into())?, false).await
     }
 
-    /// Deletes an entity, which must exist, whatever its version.
+    /// Deletes an entity, which must exist, regardless of its version.
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {
@@ -176,8 +176,8 @@ impl Table {
         self.apply_delete(&Change::delete(key, None), false).await
     }
 
-    /// Deletes an entity if it exists, whatever its version. Returns whether it was deleted. It can be repeated: a worker
-    /// that starts over after a crash need not know how far it got (PT-04).
+    /// Deletes an entity if it exists, regardless of its version. Returns whether it was deleted. It can be
+    /// repeated: a worker that starts over after a crash need not know how far it got (PT-04).
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {

@@ -1,7 +1,7 @@
 //! Types of other crates as properties, each behind the feature with the name of its crate.
 //!
-//! Times lose what is finer than 100 ns. A decimal is stored as a string, since no property type is exact: it can be compared for
-//! equality with the text that it was stored as, and does not sort as a number.
+//! Times are truncated to 100 ns. A decimal is stored as a string, since no property type is exact: it can be
+//! compared for equality with the stored string, but does not sort as a number.
 
 use lazuli_model::Value;
 

@@ -1,4 +1,4 @@
-//! Tables of the Rust types that are properties: how each is written, compared and read.
+//! Tables of the Rust types that are properties: for writing, comparing and reading.
 
 use std::borrow::Cow;
 use std::time::SystemTime;

@@ -18,13 +18,13 @@
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SaveMode {
-    /// Each change by itself, in order.
+    /// Each change separately, in order.
     #[default]
     Each,
-    /// All changes together or not at all: they must be in one partition and fit into one batch (TX-22).
+    /// All changes atomically: they must be in one partition and fit into one batch (TX-22).
     OneBatch,
-    /// Changes of the same table and partition together, up to the limits of a batch; batches are sent in the order of their
-    /// first changes (FW-05). Each batch succeeds or fails as a whole; the save does not.
+    /// Changes of the same table and partition together, up to the limits of a batch; batches are sent in the
+    /// order of their first changes (FW-05). Each batch is atomic; the save is not.
     Batches,
 }
 

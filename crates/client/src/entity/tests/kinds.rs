@@ -3,7 +3,7 @@
 use super::*;
 
 /// LA-12, LA-13, LA-16: a row that was read as the general entity is decoded by its own kind, from an
-/// open list of types; an unknown or unsuitable row stays as it is.
+/// extensible list of types; an unknown or unsuitable row stays unchanged.
 #[test]
 fn kinds_are_distinguished_without_an_enum() {
     trait Article {

@@ -317,7 +317,7 @@ fn reading_as_a_base_keeps_the_kind() {
     assert_eq!(decode_entity::<Guitar>(&encode(&product).unwrap().body).unwrap(), guitar());
 }
 
-/// A bug: reading by key ignored the kind, and a change turned a cat into a dog.
+/// Reading by key ignored the kind, and a change turned a cat into a dog.
 #[test]
 fn another_kind_is_rejected() {
     #[derive(Debug, Entity)]
@@ -400,13 +400,13 @@ fn user_types_may_have_names_that_the_derive_uses() {
     assert_eq!(House::r#type().eq(4).to_string(), "type eq 4");
 }
 
-/// FW-04: the items of a list are ordered by their numbers, whatever the order of the properties.
+/// FW-04: the items of a list are ordered by their numbers, regardless of the order of the properties.
 #[test]
 fn lists_are_read_by_their_numbers() {
     let mut entity = everything();
     entity.tags = (0..12).map(|n| n.to_string()).collect();
     let body = String::from_utf8(encode(&entity).unwrap().body).unwrap();
-    // As a service that sorts by name responds, with similar names.
+    // Like the response of a service that sorts by name, with similar names.
     let first = r#""Tags_0":"0","Tags_1":"1""#;
     assert!(body.contains(first) && body.ends_with('}'), "{body}");
     let shuffled = body.replacen(first, r#""Tags_1":"1","Tags_01":"x","Tags_+2":"x","Tags_":"x""#, 1);

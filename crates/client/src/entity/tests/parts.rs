@@ -27,7 +27,7 @@ struct Cart {
     more: Props,
 }
 
-/// LA-02, FW-01: flexible properties with the prefix of a part belong to the part, whatever their order.
+/// LA-02, FW-01: flexible properties with the prefix of a part belong to the part, in any order.
 #[test]
 fn parts_keep_their_own_flexible_properties() {
     let wheel = Wheel { size: 26, more: props! { Color: "red" }.unwrap() };
@@ -39,7 +39,8 @@ fn parts_keep_their_own_flexible_properties() {
     assert_eq!(decode_entity::<Cart>(body).unwrap(), cart);
 }
 
-/// A part is present if one of its own properties is. A property that only has its prefix is kept elsewhere.
+/// A part is present if one of its own properties is present. A property that only has the same prefix is
+/// stored elsewhere.
 #[test]
 fn unknown_properties_do_not_make_a_part_present() {
     let body = br#"{"PartitionKey":"m","RowKey":"1","Spare_Color":"red","Left_size":26}"#;

@@ -22,7 +22,8 @@ fn reading(mean: f32, seconds: i64) -> Reading {
     Reading { place: "p".into(), number: "1".into(), mean, seconds }
 }
 
-/// Other clients store doubles that no `f32` equals: they decode to the nearest one, if there is one.
+/// Other clients store doubles that are not equal to any `f32`: they are decoded as the nearest one, if there
+/// is one.
 #[test]
 fn doubles_decode_to_the_nearest_f32() {
     let body = |mean: &str| {

@@ -8,7 +8,7 @@ use crate::Props;
 use crate::dynamic::Dynamic;
 use crate::query::*;
 
-/// A condition as plain data, and its meaning in the simplest form.
+/// A condition as plain data, with a straightforward evaluation.
 #[derive(Clone, Debug)]
 enum Condition {
     Compare(&'static str, u8, Value),
@@ -186,7 +186,8 @@ fn table() -> impl Strategy<Value = Vec<Dynamic>> {
 }
 
 proptest! {
-    /// Whichever part runs on the server and in the client, the rows are those of running everything in the client.
+    /// Regardless of the division between server and client, the rows are the same as when everything runs in
+    /// the client.
     #[test]
     fn divided_queries_return_the_same_rows(rows in table(), calls in calls(), page_size in 1..9_u32) {
         let fake = Fake::new(rows.clone());

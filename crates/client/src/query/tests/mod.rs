@@ -32,7 +32,7 @@ fn pages_are_fetched_when_needed() {
     assert_eq!(table.requests(), 2);
 }
 
-/// LA-21, LA-23, LA-24, LA-25: what runs where.
+/// LA-21, LA-23, LA-24, LA-25: the division between server and client.
 #[test]
 fn plans() {
     #[track_caller]
@@ -75,7 +75,7 @@ fn explain_prints_a_description() {
     );
 }
 
-/// One request, one row, one row read: no plural.
+/// With one request, one row and one row read, the description uses the singular.
 #[test]
 fn a_cost_of_one_is_singular() {
     let one = Ran { requests: 1, rows_received: 1, rows_read: Some(1), reading: Some("point".to_owned()) };
@@ -130,7 +130,7 @@ fn pages_are_resumed() {
     assert!(now(table.query::<Dynamic>().order_by("N").pages().try_next()).is_err());
 }
 
-/// A token says where to continue, not how far: `take` and sums count from there.
+/// A token contains the position at which to continue, not a limit: `take` and sums start counting there.
 #[test]
 fn take_and_sums_count_after_a_resume() {
     let table = numbers(25);
@@ -249,7 +249,7 @@ fn invalid_names_are_errors_when_run() {
     assert_eq!(table.requests(), 0);
 }
 
-/// A condition that always holds is dropped, also inside another one: no service supports `true or A eq 1`.
+/// A condition that is always true is dropped, even inside another one: no service supports `true or A eq 1`.
 #[test]
 fn conditions_that_always_hold_are_not_sent() {
     let filter = |filter: Filter| numbers(0).query::<Dynamic>().filter(filter).explain().filter;
