@@ -1,4 +1,4 @@
-//! The bucket: its client, and the object that says which database its content belongs to.
+//! The bucket: its client, and the object with the number of the database that its content belongs to.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Bucket {
         number.map(Some).ok_or_else(|| unreadable(&name))
     }
 
-    /// Gives the content in the bucket a number, unless it has one. Returns the number that it has now.
+    /// Gives the content in the bucket a number, unless it has one. Returns its number.
     pub async fn mark(&self, number: u64) -> Result<u64> {
         let object = Bytes::from(format!("{number:016x}"));
         match self.store.put(&self.names.marker(), vec![object], true).await {

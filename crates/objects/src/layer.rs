@@ -1,4 +1,4 @@
-//! An engine whose rows are in one place and whose content is in another.
+//! An engine that stores rows and content in different places.
 
 use std::sync::Arc;
 

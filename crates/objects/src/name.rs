@@ -2,7 +2,7 @@
 
 use lazuli_engine::content::Spot;
 
-/// The object that says which database the content belongs to. It sorts after all content.
+/// The object with the number of the database that the content belongs to. It sorts after all content.
 const MARKER: &str = "lazuli-content";
 /// Digits of a stream.
 const STREAM_DIGITS: usize = 16;
@@ -12,7 +12,7 @@ const OFFSET_DIGITS: usize = 10;
 /// The names in a bucket.
 #[derive(Clone, Debug)]
 pub struct Names {
-    /// Empty, or with a slash at its end.
+    /// Empty, or with a trailing slash.
     prefix: String,
 }
 
@@ -32,7 +32,7 @@ impl Names {
         format!("{}{:0STREAM_DIGITS$x}/{:0OFFSET_DIGITS$x}", self.prefix, spot.stream, spot.offset)
     }
 
-    /// The object that says which database the content belongs to.
+    /// The object with the number of the database that the content belongs to.
     pub fn marker(&self) -> String {
         format!("{}{MARKER}", self.prefix)
     }
@@ -48,7 +48,7 @@ impl Names {
         }
     }
 
-    /// The position that a name stands for; `None` for other objects.
+    /// The position in a name; `None` for other objects.
     pub fn spot(&self, name: &str) -> Option<Spot> {
         let (stream, offset) = name.strip_prefix(&self.prefix)?.split_once('/')?;
         Some(Spot { stream: digits(stream, STREAM_DIGITS)?, offset: digits(offset, OFFSET_DIGITS)? })
@@ -64,7 +64,7 @@ fn digits(text: &str, count: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The names in buckets. A line here may be added, never changed.
+    /// The names in buckets. Lines may be added here, but never changed.
     #[test]
     fn names_sort_by_position() {
         let names = Names::new("a/b");

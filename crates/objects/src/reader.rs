@@ -1,7 +1,8 @@
-//! A download: one GET whose bytes are taken as the client takes them, each block verified before any of it is returned.
+//! A download: one GET whose bytes are read at the client's pace; each block is verified before any of it is
+//! returned.
 //!
-//! A connection that breaks is replaced by another GET for the rest. The memory of a download is a chunk and what the HTTP
-//! client has read ahead.
+//! A connection that breaks is replaced by another GET for the rest. The memory of a download is one chunk and
+//! the read-ahead of the HTTP client.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,11 +20,11 @@ use crate::store::{ObjectBody, ObjectFailure, Objects};
 
 /// Maximum consecutive GETs that return no new byte.
 const ATTEMPTS_MAX: usize = 4;
-/// Longest time without any new byte.
+/// Maximum time without any new byte.
 const STALL_TIME_MAX: Duration = Duration::from_secs(20);
-/// Longest time for a GET with all its retries, up to the head of its response.
+/// Maximum time for a GET with all its retries, up to the head of its response.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(40);
-/// Ranges that start before this offset are read together with the table of checksums in front of them.
+/// Ranges that start before this offset are read together with the table of checksums before them.
 const TOGETHER_BYTES_MAX: u64 = 256 * 1024;
 
 /// A download from an object store.
@@ -62,7 +63,7 @@ impl ObjectReader {
         }
     }
 
-    /// Are these the bytes of the piece? `false`, too, if those that are stored belong to another piece.
+    /// Are these the bytes of the piece? Also `false` if the stored bytes belong to another piece.
     pub async fn has(&mut self, bytes: &[u8]) -> Result<bool> {
         let mut rest = bytes;
         loop {
@@ -101,7 +102,7 @@ impl ObjectReader {
         Ok(Some(chunk))
     }
 
-    /// The table of checksums, in the GET that also has the first bytes if they follow closely.
+    /// The table of checksums, read by the same GET as the first bytes if they follow closely.
     async fn fetch_sums(&mut self, piece: Piece, around: &Range<u64>) -> Result<()> {
         let table = table_of(&piece);
         let bytes = match table {
@@ -139,7 +140,7 @@ impl ObjectReader {
                     self.buffer.extend_from_slice(&more);
                     self.attempts = 0;
                 }
-                // Cut short, broken or stalled: ask for the rest.
+                // The response was truncated, broken or stalled: request the rest.
                 Ok(None | Some(Err(_))) | Err(_) => self.coming = None,
             }
         }

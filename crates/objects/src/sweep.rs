@@ -1,8 +1,8 @@
-//! Deletes objects that front ends left behind and no row names.
+//! Deletes objects that front ends left behind and no row refers to.
 //!
-//! A sweep covers streams of which no process can name new pieces: those that were given up, and those that were taken
-//! away from front ends that are gone. Whether an object is deleted depends on rows and on the ledger alone. A listing that lacks an
-//! object leaves garbage for the next sweep.
+//! A sweep covers streams in which no process can create new pieces: those that were given up, and those that
+//! were taken away from front ends that have ended. Whether an object is deleted depends on rows and on the
+//! ledger alone. A listing that lacks an object leaves garbage for the next sweep.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::content::Inner;
 
-/// Streams that one sweep covers; each takes up to 128 KiB of memory.
+/// Maximum streams that one sweep covers; each takes up to 128 KiB of memory.
 const SWEEP_STREAMS_MAX: usize = 512;
 /// Objects that are deleted at the same time.
 const DELETES_MAX: usize = 8;
@@ -28,7 +28,7 @@ pub struct ObjectSweep {
 }
 
 impl ObjectSweep {
-    /// Begins with streams that no sweep has covered yet.
+    /// Starts with streams that no sweep has covered yet.
     pub async fn begin(inner: &Arc<Inner>) -> Result<Self> {
         let Left { streams, is_partial } = inner.ledger.left(SWEEP_STREAMS_MAX).await?;
         let kept = streams.into_iter().map(|stream| (stream, Units::default())).collect();

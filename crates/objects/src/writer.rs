@@ -1,7 +1,7 @@
 //! An upload: bytes are gathered into objects of up to 8 MiB, two of which are in flight at a time.
 //!
-//! An upload that gets no memory to gather bytes stores those that it has, and then each write as a separate object,
-//! one at a time. So no upload waits for memory that another one holds.
+//! An upload that gets no memory for gathering stores the gathered bytes, and then each write as a separate
+//! object, one at a time. So no upload waits for memory that another one holds.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

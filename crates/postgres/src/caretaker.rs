@@ -1,4 +1,4 @@
-//! The background work of an open front end: it monitors the server and renews what it holds.
+//! The background work of an open front end: it monitors the server, and renews its slot and its streams.
 //!
 //! Invariant: streams are renewed before the slot. A front end that lost its streams finds that out before it can commit again.
 

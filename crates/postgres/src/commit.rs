@@ -1,7 +1,8 @@
 //! Commits: sent in one round trip where possible; otherwise the rows are locked first.
 //!
-//! Nothing that may have been applied is sent twice. When a connection is lost, the rows are read again: if one has
-//! the commit's version, which no other commit has, the commit was applied. Otherwise the outcome is unknown.
+//! Nothing that may have been applied is sent twice. When a connection is lost, the rows are read again: if one
+//! of them has the version of the commit, which is unique, the commit was applied. Otherwise the outcome is
+//! unknown.
 
 use std::time::Duration;
 

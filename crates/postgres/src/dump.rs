@@ -31,7 +31,7 @@ const COPIER: &str = "copy ";
 const NEXT_TABLE: &str = "SELECT (SELECT min(tbl) FROM lazuli_row WHERE tbl > $1::int8 AND tbl >= 0), \
      (SELECT -1 - max(tbl) FROM lazuli_row WHERE tbl < -1 - $1::int8)";
 
-/// A snapshot of the database, on a connection of its own.
+/// A snapshot of the database, on its own connection.
 pub struct Snapshot {
     session: Session,
     marks: Marks,
@@ -117,7 +117,7 @@ impl Dump for Snapshot {
     }
 }
 
-/// Work on a database that is being opened. It is on the heap, so that this crate compiles it, and not each caller.
+/// The future of opening a database. It is boxed, so that it is compiled in this crate and not in each caller.
 pub type OpenFuture<T> = Pin<Box<dyn Future<Output = std::result::Result<T, DatabaseError>> + Send>>;
 
 /// A database that is being filled.
@@ -126,7 +126,8 @@ pub struct Filler {
 }
 
 impl Filler {
-    /// Begins or resumes filling a database. The database must be empty or partly filled, and no server may use it.
+    /// Starts or resumes filling a database. The database must be empty or partly filled, and no server may use
+    /// it.
     pub fn begin(url: PostgresUrl) -> OpenFuture<Self> {
         Box::pin(async move {
             Postgres::migrate(url.clone()).await?;
@@ -193,7 +194,7 @@ impl Filler {
         Ok(Box::new(self.engine.core().dump().await?))
     }
 
-    /// Stores rows as they are, replacing existing ones.
+    /// Stores rows unchanged, replacing existing ones.
     pub async fn put(&self, rows: &[Stored]) -> Result<()> {
         let mut columns = Columns::default();
         for Stored { table, row } in rows {
@@ -235,8 +236,8 @@ impl Filler {
         self.engine.core().small(gone, &[tables, partitions, rows]).await.map(|_| ())
     }
 
-    /// Marks the database as complete: servers may use it from now on, and they issue no version or table id again
-    /// that the copy contains.
+    /// Marks the database as complete: from now on, servers may use it, and they never issue a version or table
+    /// id of the copy again.
     pub async fn finish(self, marks: Marks) -> Result<()> {
         let core = self.engine.core();
         let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);

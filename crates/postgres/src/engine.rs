@@ -1,5 +1,4 @@
-//! The engine: opens the database, holds its slot, and performs the operations that have no
-//! module of their own.
+//! The engine: opens the database, holds its slot, and implements the operations without a separate module.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,7 +59,7 @@ pub struct Core {
 }
 
 impl Postgres {
-    /// Opens a database; sets it up if it is empty. One whose content is in an object store is an error.
+    /// Opens a database; sets it up if it is empty. Fails if its content is in an object store.
     pub fn open(url: PostgresUrl, clock: Clock) -> OpenFuture<Self> {
         Box::pin(async move {
             let engine = Self::open_rows(url, clock).await?;
@@ -140,8 +139,8 @@ impl Postgres {
         Arc::new(self.content.clone())
     }
 
-    /// Renews what this front end holds and looks for front ends that are gone, as it does by itself every 20 s. `now` is
-    /// the current time, or a later one in tests.
+    /// Renews the slot and the streams of this front end and checks for front ends that have ended, which also
+    /// happens every 20 s. `now` is the current time, or a later one in tests.
     pub async fn renew(&self, now: Instant) -> Result<()> {
         caretaker::renew_all(&self.core, &self.ledger, now).await
     }
@@ -219,7 +218,7 @@ impl Core {
                     self.small(gone, &[&table, &partition, &row]).await?;
                     is_over = false;
                 }
-                // No bound would do: the keys of long rows are hashes, which may begin with any byte.
+                // No bound is possible: the keys of long rows are hashes, which may begin with any byte.
                 None => drop(self.small("DELETE FROM lazuli_row WHERE tbl = $1::int8", &[&table]).await?),
             }
         }

@@ -1,8 +1,8 @@
-//! Why a database cannot be opened.
+//! The reasons why a database cannot be opened.
 
 use std::fmt;
 
-/// Why a database cannot be used.
+/// The reason why a database cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseError(String);
 

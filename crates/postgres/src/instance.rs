@@ -92,7 +92,7 @@ impl Instance {
         let _ = watcher.wait_for(|retired| *retired).await;
     }
 
-    /// Proves that this server was still the primary when the call was made, if it can be replaced at all.
+    /// Proves that this server was still the primary at the time of the call, if it can be replaced at all.
     pub async fn barrier(self: &Arc<Self>, url: &PostgresUrl) -> Result<(), Failure> {
         if !self.is_replicated() {
             return Ok(());

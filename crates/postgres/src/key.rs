@@ -10,13 +10,14 @@ use lazuli_engine::keycode;
 use lazuli_engine::{Bound, Error, KeyPosition, KeyRange, Result, TableId};
 use sha2::{Digest as _, Sha256};
 
-/// Longest encoded partition and row together that are stored by their own key. An entry of PostgreSQL's index holds
-/// 2,704 bytes with its header, the table's id and the lengths; this leaves room for those.
+/// Maximum total length of an encoded partition and row that are stored by their own key. An entry of
+/// PostgreSQL's index holds 2,704 bytes with its header, the table's id and the lengths; this leaves room for
+/// those.
 pub const INDEXED_BYTES_MAX: usize = 2_600;
 
-/// Sorts after every encoded string: none has a byte above 0xEF.
+/// Sorts after every encoded string, since none contains a byte above 0xEF.
 const AFTER_ALL: u8 = 0xFF;
-/// Sorts before every byte of an encoded string: none has a byte 0x00.
+/// Sorts before every byte of an encoded string, since none contains a byte 0x00.
 const BEFORE_ALL: u8 = 0x00;
 
 /// The address of a row.

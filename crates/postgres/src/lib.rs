@@ -1,7 +1,8 @@
 //! The storage engine over PostgreSQL's protocol, for many front ends.
 //!
 //! Any number of processes share one database, and each may serve any request. Invariants:
-//! - a commit is one transaction; all its rows carry one version, which no other commit ever gets ([`version`]);
+//! - a commit is one transaction; all its rows have the same version, which is unique to the commit
+//!   ([`version`]);
 //! - a call has one of four distinct outcomes: applied, rejected, nothing applied, unknown ([`outcome`]);
 //! - in the default mode no read is served from a server that may have been replaced ([`instance`]);
 //! - the SQL is the subset that PostgreSQL, YugabyteDB and CockroachDB share ([`sql`]): no procedures, no advisory locks.

@@ -34,8 +34,8 @@ impl Failure {
     }
 }
 
-/// Classifies an error by its effect. A server that responds with an error has rolled the transaction back, except if
-/// it shuts down while a commit waits for confirmation.
+/// Classifies an error by its effect. A server that responds with an error has rolled back the transaction,
+/// unless it is shutting down while a commit waits for confirmation.
 pub fn failure(error: &tokio_postgres::Error) -> Failure {
     let Some(code) = error.code() else { return Failure::Lost(describe(error)) };
     match code.code() {
@@ -68,8 +68,8 @@ pub fn describe(error: &tokio_postgres::Error) -> String {
     }
 }
 
-/// Does a notice during a commit say that it was not confirmed? PostgreSQL reports a commit that stopped waiting for its
-/// standby as done, with a warning.
+/// Does a notice during a commit say that it was not confirmed? PostgreSQL reports success with a warning for a
+/// commit that stopped waiting for its standby.
 pub fn is_doubtful(notice: &DbError) -> bool {
     let code = notice.code();
     notice.parsed_severity() == Some(Severity::Warning)

@@ -1,7 +1,7 @@
 //! The effect of a commit on the table's rows, as statements.
 //!
-//! Most commits are planned from their conditions alone and sent in one round trip. Commits that compute values from
-//! existing ones, or that name a row twice, are evaluated on rows that were read and locked first.
+//! Most commits are planned from their conditions alone and sent in one round trip. Commits that compute values
+//! from existing ones, or that contain a row twice, are evaluated on rows that were read and locked first.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +76,7 @@ pub fn direct(writes: &[Write], addresses: &[Address]) -> Option<Vec<Step>> {
     in_order(steps)
 }
 
-/// Sorts steps by their rows, so that all commits lock rows in the same order; `None` if a row is named twice.
+/// Sorts steps by their rows, so that all commits lock rows in the same order; `None` if a row occurs twice.
 fn in_order(mut steps: Vec<Step>) -> Option<Vec<Step>> {
     steps.sort_by(|a, b| a.address.cmp(&b.address));
     let is_unique = steps.windows(2).all(|pair| pair[0].address != pair[1].address);
@@ -100,11 +100,11 @@ pub struct Head {
 /// The known state of rows, by address.
 pub type Heads = BTreeMap<Address, Head>;
 
-/// The steps of a commit on rows that were read, with the results of its updates.
+/// The steps of a commit, based on rows that were read, with the results of its updates.
 pub type Decided = (Vec<Step>, Vec<Option<Bytes>>);
 
-/// Evaluates writes of the commit `version` on the current rows; an error has the first write whose condition does
-/// not hold. Rows that updates compute from must have their values.
+/// Evaluates writes of the commit `version` on the current rows; an error contains the first write whose
+/// condition is not met. Rows that are the input of updates must have their values.
 pub fn decided(
     writes: &[Write],
     addresses: &[Address],
@@ -163,7 +163,7 @@ impl BoundStatement<'_> {
     }
 }
 
-/// The one statement of a commit that changes one row.
+/// The only statement of a commit that changes one row.
 pub fn single<'a>(statements: &Statements, version: i64, step: &'a Step) -> BoundStatement<'a> {
     let Address { table, partition, row, long } = &step.address;
     let (long_partition, long_row) = long_columns(long);
@@ -222,7 +222,7 @@ fn long_columns(long: &Option<(Vec<u8>, Vec<u8>)>) -> (Option<&[u8]>, Option<&[u
     (long.as_ref().map(|(partition, _)| &partition[..]), long.as_ref().map(|(_, row)| &row[..]))
 }
 
-/// Which versions a row may have before it is replaced.
+/// The versions that a row may have before it is replaced.
 fn bounds(wanted: Option<Version>, version: i64) -> (i64, i64) {
     match wanted {
         // One that no row can have matches none.
@@ -231,7 +231,8 @@ fn bounds(wanted: Option<Version>, version: i64) -> (i64, i64) {
     }
 }
 
-/// The statements of a commit, each of which ends the transaction if it does not change every row it should.
+/// The statements of a commit, each of which aborts the transaction if it does not change all rows that it must
+/// change.
 pub fn several<'a>(statements: &Statements, version: i64, steps: &'a [Step]) -> Vec<BoundStatement<'a>> {
     let kinds: [fn(&Effect) -> bool; 5] = [
         |effect| matches!(effect, Effect::Clear),

@@ -1,7 +1,8 @@
 //! Reads of one row each, and of the state that front ends share: several callers share a statement.
 //!
-//! A statement for several callers returns no large values, so that it needs little memory; their callers read them
-//! alone. So do all callers if it fails permanently: one damaged row must not fail the reads of others.
+//! A statement for several callers returns no large values, so that it needs little memory; their callers read
+//! them separately. So do all callers if the statement fails permanently: one damaged row must not fail the
+//! reads of others.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::pool::{Lease, Pool};
 use crate::read::fetch;
 use crate::together::{BATCH_MAX, Fetch, Together};
 
-/// Largest value that a statement for several callers returns.
+/// Maximum size of a value that a statement for several callers returns.
 const SHARED_BYTES_MAX: usize = 16 * 1024;
 /// Copies of the rows while they are received: the connection's buffer, which doubles as it grows, and the values.
 const SHARED_COPIES: usize = 4;
@@ -31,7 +32,7 @@ pub type Attempt = (Arc<Instance>, std::result::Result<Current, Failure>);
 pub enum SharedRead {
     /// The result.
     Done(Result<Attempt>),
-    /// The caller must read the row alone.
+    /// The caller must read the row separately.
     NotShared,
 }
 
@@ -75,7 +76,7 @@ pub async fn alone(pool: &Arc<Pool>, addresses: &[Address]) -> Result<Attempt> {
 /// A row that was read for several callers; the value is missing if it is large.
 type SharedRow = (Version, Option<Bytes>);
 
-/// Reads rows at addresses that are in order and differ. The results are in the same order.
+/// Reads rows at distinct addresses, which are in order. The results are in the same order.
 async fn shared(lease: Lease, sorted: &[&Address]) -> std::result::Result<Vec<Option<SharedRow>>, Failure> {
     let numbers: Vec<i64> = (0_i64..).take(sorted.len()).collect();
     let tables: Vec<i64> = sorted.iter().map(|address| address.table).collect();
@@ -95,7 +96,7 @@ async fn shared(lease: Lease, sorted: &[&Address]) -> std::result::Result<Vec<Op
     Ok(read)
 }
 
-/// The part of a shared result that one caller gets.
+/// The part of a shared result for one caller.
 fn for_caller(
     instance: &Arc<Instance>,
     sorted: &[&Address],
@@ -117,7 +118,7 @@ fn for_caller(
 /// The state that front ends share, and the server that reported it.
 pub type MetaAttempt = Result<(Arc<Instance>, std::result::Result<Meta, Failure>)>;
 
-/// Asks the primary for the state that front ends share.
+/// Queries the primary for the state that front ends share.
 pub struct MetaFetch(pub Arc<Pool>);
 
 impl Fetch for MetaFetch {

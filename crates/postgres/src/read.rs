@@ -65,8 +65,8 @@ impl Core {
         Ok(rows.iter().zip(&addresses).map(row).collect())
     }
 
-    /// The rows at some addresses of one partition, from one snapshot. With `always_proven`, proves the read even
-    /// where the read mode does not require it.
+    /// The rows at some addresses of one partition, from one snapshot. With `always_proven`, proves the read
+    /// even if the read mode does not require it.
     pub async fn rows(&self, addresses: &[Address], always_proven: bool) -> Result<Current> {
         if addresses.is_empty() {
             return Ok(Current::new());
@@ -160,7 +160,7 @@ impl Core {
         }
     }
 
-    /// Begins a snapshot and reads the first chunk from it; retries if the connection breaks.
+    /// Starts a snapshot and reads the first chunk from it; retries if the connection breaks.
     async fn begin(&self, table: i64, spans: VecDeque<Span>, rows: usize) -> Result<(Lease, Cursor)> {
         let mut attempts = 0;
         loop {
@@ -195,7 +195,7 @@ impl Core {
 /// Passes chunk after chunk to the page until it is full or the spans are done.
 async fn fill(session: &Session, mut cursor: Cursor, mut pager: Pager) -> Result<Page> {
     let mut chunk = cursor.first.take();
-    // The partition that the judge has leapt to. Rows before it may have been fetched already.
+    // The partition to which the judge has skipped. Rows before it may already have been fetched.
     let mut leap: Option<Vec<u8>> = None;
     while let Some(rows) = chunk {
         for Fetched { key: (partition_key, row), version, value } in rows {
@@ -258,7 +258,7 @@ impl Cursor {
         Ok(Some(chunk.rows))
     }
 
-    /// Continues at a partition, if that is after the rows that were read.
+    /// Continues at a partition, if it is after the rows that were read.
     fn leap(&mut self, partition: &[u8]) {
         let start = (partition.to_vec(), Vec::new());
         while self.spans.front().is_some_and(|span| span.end <= start) {
@@ -268,7 +268,7 @@ impl Cursor {
             && front.start < start
         {
             front.start = start;
-            // It is likely to leap again soon.
+            // It is likely to skip again soon.
             self.rows = CHUNK_ROWS_FIRST;
         }
     }
@@ -348,7 +348,7 @@ fn fetched(row: &tokio_postgres::Row) -> Fetched {
     }
 }
 
-/// Merges two chunks of the same span: drops everything after the end of a chunk that was cut.
+/// Merges two chunks of the same span: drops everything after the end of a truncated chunk.
 fn merged(one: Chunk, two: Chunk) -> Chunk {
     let end = |chunk: &Chunk| chunk.rows.last().filter(|_| chunk.is_cut).map(|row| row.key.clone());
     let end = match (end(&one), end(&two)) {

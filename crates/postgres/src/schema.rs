@@ -11,7 +11,8 @@ use crate::version::SLOTS;
 /// The version of the schema that this program works with.
 pub const SCHEMA_VERSION: i64 = 2;
 
-/// Maximum attempts to set up a database: of several front ends that start at once on an empty one, all but one fail.
+/// Maximum attempts to set up a database: if several front ends start on an empty one concurrently, all but one
+/// fail.
 const ATTEMPTS_MAX: usize = 20;
 
 /// The kind of database, detected from its version string.
@@ -46,7 +47,7 @@ impl Flavour {
         }
     }
 
-    /// Settings of every session. Plans are by key only, whatever the statistics say.
+    /// Settings of every session. Plans use only keys, regardless of the statistics.
     pub fn session_settings(self) -> &'static str {
         match self {
             Flavour::Postgres => {
@@ -83,8 +84,8 @@ impl Flavour {
             "INSERT INTO lazuli_meta (name, value) VALUES ('tables', 0), ('changes', 0), ('long', 0)".into(),
         ];
         if self == Flavour::Postgres {
-            // Values are not compressed: lengths are then known without reading them. Index entries are not compressed
-            // either, so that whether a key fits depends only on its length.
+            // Values are not compressed: their lengths are then known without reading them. Index entries are
+            // not compressed either, so a key fits or not depending only on its length.
             statements.push("ALTER TABLE lazuli_row ALTER COLUMN val SET STORAGE EXTERNAL".into());
             statements.push("ALTER TABLE lazuli_row SET (autovacuum_vacuum_scale_factor = 0.05)".into());
         }
@@ -148,7 +149,7 @@ pub async fn migrate(client: &Client, flavour: Flavour) -> Result<Option<i64>, S
             Some(SCHEMA_VERSION) => return Ok(before),
             _ => match bring_up(client, flavour, before).await {
                 Ok(()) => return Ok(before),
-                // Another process was faster; its tables are visible when its transaction ends.
+                // Another process has created the tables, which become visible when its transaction ends.
                 Err(error) => last = describe(&error),
             },
         }
@@ -177,7 +178,7 @@ fn too_new(version: i64) -> String {
 
 async fn bring_up(client: &Client, flavour: Flavour, before: Option<i64>) -> Result<(), Error> {
     let statements = flavour.steps(before);
-    // CockroachDB and YugabyteDB make tables one by one.
+    // CockroachDB and YugabyteDB create tables one by one.
     if flavour == Flavour::Postgres {
         return client.batch_execute(&format!("BEGIN; {}; COMMIT", statements.join("; "))).await;
     }

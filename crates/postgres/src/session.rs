@@ -32,7 +32,7 @@ pub struct Identity {
     pub is_writable: bool,
     /// Its timeline: the number of failovers so far.
     pub timeline: i64,
-    /// Whether its commits wait for a standby.
+    /// Do its commits wait for a standby?
     pub is_replicated: bool,
     /// The kind of database.
     pub flavour: Flavour,
@@ -121,7 +121,7 @@ impl Link {
         self.identity.flavour = flavour;
         self.identity.version = version.split(" on ").next().unwrap_or_default().to_owned();
         if flavour != Flavour::Postgres {
-            // Every node is as good as any other.
+            // All nodes are equivalent.
             self.identity.key = "any node".into();
             return Ok(());
         }
@@ -131,7 +131,7 @@ impl Link {
         self.identity.timeline = row.get(2);
         self.identity.is_replicated = row.get(3);
         if row.get(4) {
-            // Nothing is acknowledged before it is durable, whatever the database is set to.
+            // Nothing is acknowledged before it is durable, regardless of the settings of the database.
             self.client.batch_execute("SET synchronous_commit = on").await?;
         }
         if row.get(5) {
@@ -206,7 +206,7 @@ impl Session {
     }
 }
 
-/// Sends calls one after the other without waiting, then waits for all responses: one round trip.
+/// Sends calls one after the other without waiting, then waits for all responses: in one round trip.
 pub async fn pipelined(mut calls: Vec<Pending<'_>>) -> Vec<Result<u64, tokio_postgres::Error>> {
     let mut results: Vec<Option<Result<u64, tokio_postgres::Error>>> = calls.iter().map(|_| None).collect();
     poll_fn(|cx| {
@@ -224,7 +224,7 @@ pub async fn pipelined(mut calls: Vec<Pending<'_>>) -> Vec<Result<u64, tokio_pos
     results.into_iter().flatten().collect()
 }
 
-/// The first error says why a transaction failed; the ones after it follow from it.
+/// The first error is the reason why a transaction failed; the following ones are its consequences.
 pub fn first_error(results: Vec<Result<u64, tokio_postgres::Error>>) -> Result<(), Failure> {
     results.into_iter().find_map(Result::err).map_or(Ok(()), |error| Err(failure(&error)))
 }

@@ -4,21 +4,22 @@
 //! parameter has its type (CockroachDB's integer literals and divisions differ); keys are bytea, which sorts byte by byte
 //! everywhere.
 //!
-//! If the conditions of a commit do not hold, a division by zero ends its transaction, so that the COMMIT that was sent
-//! along does nothing.
+//! If a condition of a commit is not met, a division by zero aborts its transaction, so that the COMMIT that
+//! was sent along does nothing.
 //!
-//! Statements find rows by their whole keys, with and without statistics of the table. Without statistics, or with those
-//! of many small partitions, PostgreSQL expects a partition to have one row: a statement for some rows of a partition
-//! then reads the whole partition and filters it. The subqueries `q` prevent this. OFFSET 0 hides from the planner that
-//! the keys share their table and partition, so it chooses between the whole key and the whole table. The condition on
-//! `r.rk`, which always holds, makes it expect one key instead of a hundred, so that the whole table looks cheaper only
-//! while it has a few pages.
+//! Statements find rows by their whole keys, with and without statistics of the table. Without statistics, or
+//! with those of many small partitions, PostgreSQL expects a partition to have one row: a statement for some
+//! rows of a partition then reads the whole partition and filters it. The subqueries `q` prevent this. OFFSET 0
+//! hides from the planner that the keys share their table and partition, so it chooses between the whole key
+//! and the whole table. The condition on `r.rk`, which is always true, makes the planner expect one key instead
+//! of a hundred, so the whole table seems cheaper only while it has a few pages.
 
 use tokio_postgres::{Client, Error, Statement};
 
 /// Begins a scan: every page of it from one snapshot.
 pub const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-/// Begins a commit, at the database's default isolation level: its conditions hold at any level.
+/// Begins a commit, at the database's default isolation level: its conditions are checked correctly at any
+/// level.
 pub const BEGIN: &str = "BEGIN";
 /// Ends a commit.
 pub const COMMIT: &str = "COMMIT";

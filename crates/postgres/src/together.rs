@@ -1,11 +1,12 @@
 //! Concurrent reads of single rows share statements.
 //!
-//! While few statements are in flight, a read is sent at once and alone: without concurrent reads, no read waits. Otherwise
-//! it waits for one of them to end, and all reads that wait then are sent as one statement. Invariants:
+//! While few statements are in flight, a read is sent immediately and alone, so without concurrent reads no
+//! read waits. Otherwise it waits for one of them to end, and all reads that are waiting at that time are sent
+//! as one statement. Invariants:
 //! - a read gets the result of a fetch that began after the call;
 //! - no more fetches are in flight than there are lanes, and while reads wait, none of the lanes is free;
-//! - a caller that gives up cancels nobody else's read: fetches for several callers run in tasks of their own, and the
-//!   lane of a caller that fetches for itself passes to those that wait.
+//! - a caller that gives up does not cancel the reads of others: fetches for several callers run in separate
+//!   tasks, and the lane of a caller that fetches for itself passes to those that wait.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -19,8 +20,8 @@ use tokio::time::timeout;
 
 /// Maximum reads that share a fetch.
 pub const BATCH_MAX: usize = 64;
-/// Maximum wait for a lane, longer than a fetch searches for a server. So if that search fails, reads that wait behind the
-/// fetch fail for the same reason, and not because of the load.
+/// Maximum wait for a lane, longer than a fetch searches for a server. So if that search fails, reads that wait
+/// for the fetch fail for the same reason, and not because of the load.
 const LANE_TIME_MAX: Duration = Duration::from_secs(15);
 
 /// Fetches rows.
@@ -60,14 +61,15 @@ struct Waiter<F: Fetch> {
 /// The right to have a fetch in flight. Passes to the reads that wait when it is dropped.
 struct Lane<F: Fetch>(Arc<Shared<F>>);
 
-/// How a read gets its result.
+/// The way in which a read gets its result.
 enum Admission<F: Fetch> {
     Alone(F::Key, Lane<F>),
     Waits(u64, oneshot::Receiver<F::Found>),
 }
 
 impl<F: Fetch> Together<F> {
-    /// No read yet. At most `lanes_max` fetches are in flight. The caller must be in a runtime, which runs them.
+    /// Starts without reads. At most `lanes_max` fetches are in flight. The caller must be in a runtime, which
+    /// runs them.
     pub fn new(fetcher: F, lanes_max: usize) -> Self {
         Self::within(fetcher, lanes_max, LANE_TIME_MAX)
     }
@@ -92,7 +94,7 @@ impl<F: Fetch> Together<F> {
             Err(_) if self.0.withdraw(call) => {
                 Err(Error::Busy("all connections to the database are in use".into()))
             }
-            // It is being fetched, which has a timeout of its own.
+            // It is being fetched, which has its own timeout.
             Err(_) => reply.await.map_err(|_| ended()),
         }
     }
@@ -127,7 +129,7 @@ impl<F: Fetch> Shared<F> {
         at.and_then(|at| state.waiting.remove(at)).is_some()
     }
 
-    /// The reads that are next, except those whose callers have given up. If there are none, a lane becomes free.
+    /// The next reads, except those whose callers have given up.
     fn next(&self) -> Vec<Waiter<F>> {
         let mut state = self.locked();
         let mut batch = Vec::new();

@@ -98,7 +98,8 @@ async fn a_batch_has_a_maximum_size() {
     }
 }
 
-/// A caller that fetches for itself and gives up passes its lane on; one that waits and gives up is not fetched.
+/// If a caller that fetches for itself gives up, its lane is passed on; if a waiting caller gives up, its read
+/// is not fetched.
 #[tokio::test]
 async fn callers_that_give_up_do_not_stop_others() {
     let mut scene = Scene::new(LANE_TIME_MAX);

@@ -1,4 +1,4 @@
-//! Batches callers: each gets the result of a round that began after its call.
+//! Batches callers: each gets the result of a round that started after its call.
 //!
 //! Callers that arrive during a round wait for the next one and share it. If a round is cancelled, the next caller
 //! starts another one.

@@ -1,4 +1,4 @@
-//! Versions that no two commits share, whichever front end made them.
+//! Versions that are unique to each commit, over all front ends.
 //!
 //! A version is a time in ticks of 100 ns. Each front end holds one of [`SLOTS`] slots, and its versions are
 //! congruent to its slot number, so two front ends never issue the same version; within one front end, versions
@@ -93,7 +93,7 @@ impl Versions {
 mod tests {
     use super::*;
 
-    /// WR-12: unique over all front ends and increasing in each, whatever the clocks do.
+    /// WR-12: unique over all front ends and increasing in each, regardless of the clocks.
     #[tokio::test]
     async fn versions_of_two_front_ends_are_never_equal() {
         let stopped = Versions::new(Clock::new(|| 1000), 3, 0);

@@ -1,4 +1,4 @@
-//! Requests and responses over hyper with rustls, and the time that a response may take.
+//! Requests and responses over hyper with rustls, and their timeouts.
 //!
 //! The only module of this crate that opens sockets.
 
@@ -29,11 +29,11 @@ use crate::store::{ObjectBody, ObjectFailure};
 
 /// Timeout for connecting.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
-/// Longest time from the start of a request to the head of its response. It includes sending an object.
+/// Maximum time from the start of a request to the head of its response, including sending an object.
 const RESPONSE_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time after which an unused connection is closed.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
-/// Unused connections that are kept.
+/// Maximum number of unused connections that are kept.
 const IDLE_MAX: usize = 64;
 /// Bodies up to this size are hashed in place.
 const HASH_IN_PLACE_BYTES_MAX: usize = 64 * 1024;

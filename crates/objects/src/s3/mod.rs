@@ -4,7 +4,7 @@
 //! other use for, and with them minutes of every build. Beyond that, it only offers credentials from the metadata services of
 //! clouds; here keys come from the environment or from a file that may be rotated.
 //!
-//! Invariants: every call may be made twice. Keys appear in no error and no log.
+//! Invariants: every call may be repeated. Keys never appear in errors or logs.
 
 mod http;
 mod listing;
@@ -26,9 +26,9 @@ use crate::credentials::Credentials;
 use crate::store::{ObjectBody, ObjectFailure, ObjectPage, Objects, StoreFuture};
 use crate::url::ObjectsUrl;
 
-/// Objects on one page of a listing.
+/// Number of objects on one page of a listing.
 const LIST_OBJECTS_MAX: usize = 1000;
-/// Largest listing that is read.
+/// Maximum size of a listing.
 const LIST_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The region of stores that have none.
 const REGION: &str = "us-east-1";
@@ -39,7 +39,7 @@ pub struct S3 {
     signer: Signer,
     scheme: String,
     host: String,
-    /// The path of the bucket, empty or with a slash in front.
+    /// The path of the bucket: empty, or with a leading slash.
     path: String,
 }
 
@@ -90,7 +90,7 @@ impl S3 {
     }
 }
 
-/// Classifies a status. Bodies of errors are not read.
+/// Classifies a status. Bodies of error responses are not read.
 fn failure_of(status: StatusCode) -> Option<ObjectFailure> {
     match status.as_u16() {
         200..=299 => None,

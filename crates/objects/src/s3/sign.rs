@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// The vectors of Amazon's documentation that sign no headers other than those that this module signs.
+    /// Those vectors of Amazon's documentation that sign only headers that this module signs.
     #[test]
     fn signatures_match_the_documentation() {
         let credentials =

@@ -1,4 +1,5 @@
-//! The engine's part in content that an object store holds: the streams of that content, and the number of the store.
+//! The engine's part in content that is in an object store: the streams of that content, and the number of the
+//! store.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use lazuli_engine::{Error, Result};
 use crate::engine::Postgres;
 
 impl Postgres {
-    /// Takes over all content of processes that are certainly gone.
+    /// Takes over all content of processes that have certainly ended.
     pub(crate) async fn take_over_content(&self) -> Result<()> {
         self.ledger.take_over().await
     }

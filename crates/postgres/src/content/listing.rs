@@ -28,7 +28,7 @@ impl Inner {
         let mut chunks = self.chunks(from, PAGE_CHUNKS + 1).await?;
         let mut next = None;
         if chunks.len() > PAGE_CHUNKS {
-            // A page ends where a run of chunks can be cut without leaving a part of a unit behind.
+            // A page ends where a run of chunks can be divided without splitting a unit.
             let cut = chunks.iter().rposition(|chunk| chunk.start.offset.is_multiple_of(ALIGN_BYTES));
             let cut = cut.filter(|cut| *cut > 0).unwrap_or(PAGE_CHUNKS);
             next = Some(chunks[cut].start);

@@ -1,15 +1,16 @@
 //! Large content as rows of at most 256 KiB, for installations without an object store.
 //!
-//! A piece is a series of chunks in `lazuli_chunk`, each under its stream and its position in it; the table of checksums
-//! follows as one more chunk. A stream belongs to the front end that took it, as `lazuli_stream` says, so positions need
-//! no coordination. Chunks are written once, each in a transaction of its own.
+//! A piece is a series of chunks in `lazuli_chunk`, each under its stream and its position in it; the table of
+//! checksums follows as one more chunk. A stream belongs to the front end that took it, as recorded in
+//! `lazuli_stream`, so positions need no coordination. Chunks are written once, each in a transaction of its
+//! own.
 //!
 //! Invariants:
 //! - No chunk crosses a multiple of 256 KiB from the start of its piece, so a reader finds whole chunks.
 //! - A chunk that is sent again is written again, so that a standby confirms it again.
-//! - A sweep covers the streams that front ends have given up, and those that were taken away from front ends that are
-//!   gone: nothing can name their chunks later. `watch.rs` proves this.
-//! - Nothing is freed while a copy of the database is made, by whichever process: see `hold.rs`.
+//! - A sweep covers the streams that front ends have given up, and those that were taken away from front ends
+//!   that have ended: nothing can refer to their chunks later. `watch.rs` explains why.
+//! - No process frees anything while a copy of the database is being made: see `hold.rs`.
 
 mod adopt;
 mod calls;
@@ -129,7 +130,8 @@ impl Inner {
     }
 }
 
-/// Pieces that are being deleted, until it is dropped, whether or not the deletion succeeded.
+/// Pieces that are being deleted. They count as such until this value is dropped, whether or not the deletion
+/// succeeded.
 struct Leaving<'a> {
     inner: &'a Inner,
     pieces: Vec<Piece>,

@@ -16,7 +16,7 @@ pub struct ChunkReader {
     piece: Result<Piece>,
     /// Read with the first window.
     sums: Option<Sums>,
-    /// The part of the piece that is still to be read.
+    /// The part of the piece that is not read yet.
     rest: Range<u64>,
     _pinned: Pinned,
 }

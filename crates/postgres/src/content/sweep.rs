@@ -1,7 +1,7 @@
-//! Deletes chunks that front ends left behind and no row names.
+//! Deletes chunks that front ends left behind and no row refers to.
 //!
-//! A sweep covers streams that no living front end can name new pieces of: those that were given up, and those that were
-//! taken away from front ends that are gone.
+//! A sweep covers streams in which no running front end can create new pieces: those that were given up, and
+//! those that were taken away from front ends that have ended.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::Inner;
 use super::calls::{Parameter, signed};
 use super::listing::{Stored, extents};
 
-/// Streams that one sweep covers; each takes up to 128 KiB of memory.
+/// Maximum streams that one sweep covers; each takes up to 128 KiB of memory.
 const SWEEP_STREAMS_MAX: usize = 512;
 /// Maximum chunks that are examined, and deleted, at a time.
 const PAGE_CHUNKS: usize = 500;
@@ -30,7 +30,7 @@ pub struct ChunkSweep {
 }
 
 impl ChunkSweep {
-    /// Begins with streams that no sweep has covered yet.
+    /// Starts with streams that no sweep has covered yet.
     pub async fn begin(inner: &Arc<Inner>) -> Result<Self> {
         let Left { streams, is_partial } = inner.ledger.left(SWEEP_STREAMS_MAX).await?;
         let kept = streams.into_iter().map(|stream| (stream, Units::default())).collect();

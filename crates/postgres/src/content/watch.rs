@@ -1,15 +1,16 @@
-//! Decides that a process is gone, so that its streams can be taken away and swept, and its holds of content ended.
+//! Decides that a process has ended, so that its streams can be taken away and swept, and its holds of content
+//! removed.
 //!
 //! The clock of the database alone cannot decide this: after a failover it may be a day ahead, and then every front end seems
 //! to have been away for a day. So a stream is taken away only if its front end was not seen for a day by the clock of the
 //! database *and* its row did not change while this process watched it for [`WATCH`], by its own monotonic clock. The
 //! statement that takes it away has the condition that the row is still the same.
 //!
-//! This is safe whatever the clock of the database does. A front end renews its streams before its slot, and issues no
-//! version [`LEASE_TRUSTED`](crate::version::LEASE_TRUSTED) after the last renewal of both. So six minutes before its streams
-//! are taken away it sent its last commit that can name a piece in them. When it returns, it finds that it has lost the streams
-//! before it renews its slot: uploads that wrote to them then fail, and no commit succeeds for another
-//! [`LEASE_TRUSTED`](crate::version::LEASE_TRUSTED).
+//! This is safe even if the clock of the database is wrong. A front end renews its streams before its slot, and
+//! issues no version [`LEASE_TRUSTED`](crate::version::LEASE_TRUSTED) after the last renewal of both. So it
+//! sent its last commit that can refer to a piece in them at least six minutes before its streams are taken
+//! away. When it returns, it finds that it has lost the streams before it renews its slot: uploads that wrote
+//! to them then fail, and no commit succeeds for another [`LEASE_TRUSTED`](crate::version::LEASE_TRUSTED).
 //!
 //! For holds, see `hold.rs`.
 
@@ -19,9 +20,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long a row must not change.
+/// The time for which a row must be unchanged.
 const WATCH: Duration = Duration::from_secs(600);
-/// After a longer pause between two looks the watch begins again: while the database is away, no front end can renew.
+/// After a longer pause between two checks, the watch starts over: while the database is away, no front end can
+/// renew.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// Rows that their processes renew, by their keys `K`, with the value `V` that every renewal changes.
@@ -39,7 +41,7 @@ impl<K, V> Default for RenewalWatch<K, V> {
 }
 
 impl<K: Eq + Hash + Clone, V: PartialEq + Clone> RenewalWatch<K, V> {
-    /// Compares the present rows to those of earlier calls. Returns the ones whose processes are gone.
+    /// Compares the current rows with those of earlier calls. Returns those whose processes have ended.
     pub fn observe(&mut self, present: HashMap<K, V>, now: Instant) -> Vec<(K, V)> {
         if self.last.is_some_and(|last| now.saturating_duration_since(last) > PAUSE_MAX) {
             self.watched.clear();
@@ -72,7 +74,7 @@ mod tests {
         SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
     }
 
-    /// Looks at stream 7 every 20 s for `looks` times; `seen` says when it was last renewed.
+    /// Checks stream 7 every 20 s, `looks` times; `seen` says when it was last renewed.
     fn after(looks: u32, pause: Duration, seen: impl Fn(u32) -> u64) -> Vec<(i64, SystemTime)> {
         let (mut watch, start) = (RenewalWatch::default(), Instant::now());
         let mut gone = Vec::new();
@@ -96,7 +98,7 @@ mod tests {
         assert_eq!(after(60, LOOK, |look| u64::from(look >= 29)), [(7, time(1))]);
     }
 
-    /// Nobody could renew while the database was away.
+    /// Renewal was impossible while the database was unavailable.
     #[test]
     fn a_watch_with_a_pause_begins_again() {
         assert_eq!(after(100, Duration::from_secs(61), |_| 5), []);
