@@ -14,7 +14,7 @@ TABLE = "history"
 # A front end looks for another server for 10 s before it gives up.
 TIMEOUT = 60
 REJECTIONS = [(500, "InternalError"), (503, "ServerBusy")]
-REJECTED = "its history is older than one that was in use"
+REJECTED = "its timeline is older than one that was used before"
 
 
 class Copy(Postgres):

@@ -64,9 +64,9 @@ pub fn of_workloads(report: &BenchReport) -> String {
         }
     }
     let introduction = format!(
-        "<p>How fast the storage server Lazuli is on this machine, next to other servers and to what the machine allows at most. \
-         All ran on this machine, which also ran the clients, so compare the bars with each other rather than with numbers from elsewhere. \
-         What Lazuli acknowledges is on the disk.</p>\
+        "<p>The speed of the storage server Lazuli on this machine, compared with other servers and with the limits of the machine. \
+         All servers ran on this machine, and so did the clients: compare the bars with each other rather than with numbers from elsewhere. \
+         Everything that Lazuli acknowledges is on disk.</p>\
          <p>{}</p>\
          <ul class=legend><li><b class=ours></b>Lazuli: longer is better</li><li><b></b>what it is compared with</li>\
          <li><i></i>target: Lazuli's bar should reach this line</li></ul>",

@@ -69,7 +69,7 @@ impl Server {
                 "The limit: a server on the same HTTP stack that only sends a fixed body, or appends what it receives to a file with a sync that waiting requests share. No server can do less."
             }
             Server::Files { .. } => {
-                "The limit of the disk: no server, just writes with a sync of their own, one after the other on each connection."
+                "The limit of the disk: no server, only writes with separate syncs, one after the other on each connection."
             }
             Server::Nginx { .. } => "nginx, sending a file of the same size.",
         }
@@ -129,7 +129,7 @@ impl Process {
         }
         match timeout(START_TIME_MAX, process.accepts()).await {
             Ok(()) => Ok(process),
-            Err(_) => Err(format!("{server:?} accepts no connections")),
+            Err(_) => Err(format!("{server:?} does not accept connections")),
         }
     }
 

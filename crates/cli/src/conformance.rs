@@ -82,10 +82,7 @@ impl Conformance {
         let report = run(&options);
         properties.restore(&storage);
         if report.outcomes.is_empty() {
-            return Err(
-                "no transcript matches; a full run prints all names, and groups are the folders in them"
-                    .into(),
-            );
+            return Err("no transcript matches; a full run prints all names, which include the groups".into());
         }
         if self.json {
             say!("{}", report.json());

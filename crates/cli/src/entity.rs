@@ -200,7 +200,7 @@ fn given(words: &[String]) -> Result<Dynamic, String> {
     }
     for key in [PARTITION_KEY, ROW_KEY] {
         if !keys.iter().any(|name| name == key) {
-            return Err(format!("{key}=… is missing; it may be empty, but it must be given"));
+            return Err(format!("{key}=… is missing; it is required, but may be empty"));
         }
     }
     Ok(entity)

@@ -133,7 +133,7 @@ impl Inner {
         match self.request(self.store.head(&name)).await {
             Ok(_) => Ok(true),
             Err(ObjectFailure::Missing) => Ok(false),
-            Err(failure) => Err(failure.during("looking for content")),
+            Err(failure) => Err(failure.during("searching for content")),
         }
     }
 

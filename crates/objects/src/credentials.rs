@@ -55,7 +55,7 @@ impl Credentials {
                 Some(path) => Self::in_file(&path, &profile),
                 None => Err(
                     "no credentials for the object store: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, \
-                             or name a file with credentials= in --content"
+                             or pass a file with credentials= in --content"
                         .into(),
                 ),
             },

@@ -86,7 +86,7 @@ impl fmt::Display for ObjectFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => f.write_str("has no such object or bucket"),
-            Self::Exists => f.write_str("has an object of that name"),
+            Self::Exists => f.write_str("already has an object of that name"),
             Self::Denied => f.write_str("denied permission"),
             Self::Status(status) => write!(f, "failed with status {status}"),
             Self::Unreachable => f.write_str("cannot be reached"),

@@ -26,7 +26,7 @@ impl FromStr for ObjectsUrl {
         if bucket.contains('@') {
             // Not repeated: it may contain a key.
             return Err("credentials do not belong in the URL; pass them as AWS_ACCESS_KEY_ID and \
-                        AWS_SECRET_ACCESS_KEY, or in a file that credentials= names"
+                        AWS_SECRET_ACCESS_KEY, or in a file specified with credentials="
                 .into());
         }
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);

@@ -160,7 +160,8 @@ pub async fn evaluate(
             return Err(Stop::Needs(2 * total.total()));
         }
         if commit.has_repeats && total.total() > COMMIT_INPUT_BYTES_MAX {
-            let why = format!("a commit of more than {COMMIT_INPUT_BYTES_MAX} bytes that names a row twice");
+            let why =
+                format!("a commit of more than {COMMIT_INPUT_BYTES_MAX} bytes that contains a row twice");
             return Err(Failure::Denied(Error::TooLarge(why)).into());
         }
     }

@@ -228,7 +228,7 @@ fn unfit(server: &Identity, seen: i64) -> Option<&'static str> {
     }
     // A server that was replaced has come back as leader and lacks changes that were acknowledged since.
     (server.timeline < seen)
-        .then_some("its history is older than one that was in use: acknowledged data may be missing")
+        .then_some("its timeline is older than one that was used before: acknowledged data may be missing")
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

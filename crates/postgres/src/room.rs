@@ -70,7 +70,7 @@ impl Room {
         match timeout(time, permits).await {
             Ok(Ok(permit)) => Ok(Claim { _permit: Some(permit), rows_bytes: rows }),
             Ok(Err(_)) => Err(Error::Unavailable("the engine is closed".into())),
-            Err(_) => Err(Error::Busy("too many large commits at a time".into())),
+            Err(_) => Err(Error::Busy("too many concurrent large commits".into())),
         }
     }
 }

@@ -55,7 +55,7 @@ fn roots(file: Option<&str>) -> Result<RootCertStore, String> {
     };
     roots.add_parsable_certificates(found);
     if roots.is_empty() {
-        return Err("no root certificate to verify the server; name one with sslrootcert".into());
+        return Err("no root certificate to verify the server; pass one with sslrootcert".into());
     }
     Ok(roots)
 }

@@ -133,10 +133,10 @@ fn explain(error: tokio_postgres::Error) -> String {
 fn servers(config: &Config, mode: &str) -> Result<Vec<Config>, String> {
     let hosts = config.get_hosts();
     if hosts.is_empty() || hosts.len() > HOSTS_MAX {
-        return Err(format!("the URL names no server, or more than {HOSTS_MAX}"));
+        return Err(format!("the URL has no host, or more than {HOSTS_MAX}"));
     }
     if !config.get_hostaddrs().is_empty() {
-        return Err("hostaddr is not supported: name the server by its host".into());
+        return Err("hostaddr is not supported; use the host of the URL".into());
     }
     let ports = config.get_ports();
     let server = |(index, host): (usize, &Host)| {

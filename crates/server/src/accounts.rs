@@ -48,7 +48,7 @@ pub fn parse_accounts(text: &str) -> Result<Vec<ConfiguredAccount>, String> {
     let mut names: Vec<&str> = accounts.iter().map(|account| account.name.as_str()).collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(twice) => Err(format!("account '{}' is named twice", twice[0])),
+        Some(twice) => Err(format!("account '{}' occurs twice", twice[0])),
         None => Ok(accounts),
     }
 }

@@ -50,7 +50,7 @@ fn keep(
             bytes = rest.len(),
             log = %path.display(),
             kept = %aside.display(),
-            "the last batch of the log is incomplete and was dropped: the process died while writing it, or the file was damaged"
+            "the last batch of the log is incomplete and was dropped: the process was killed while writing it, or the file was damaged"
         ),
         // The batch was never acknowledged, so a full disk, which may be the reason why it is incomplete, must
         // not prevent the start.

@@ -34,7 +34,7 @@ pub fn metrics(health: &Health, files: &Files) -> Vec<Metric> {
         Metric::gauge("sorted_files", "Sorted files.", files.rows.table_count() as u64),
         Metric::gauge(
             "unmerged_files",
-            "Sorted files that wait to be merged; writes wait when there are too many.",
+            "Sorted files waiting to be merged; writes wait if there are too many.",
             files.rows.l0_table_count() as u64,
         ),
         Metric::counter(

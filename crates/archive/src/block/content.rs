@@ -100,7 +100,7 @@ impl ContentTally {
             std::cmp::Ordering::Less => self.open = Some((open, summing)),
             std::cmp::Ordering::Equal if summing.finish().0 == piece.crc => self.pieces += 1,
             std::cmp::Ordering::Equal => return Err("the bytes of a piece do not match its checksum"),
-            std::cmp::Ordering::Greater => return Err("there are too many bytes of a piece"),
+            std::cmp::Ordering::Greater => return Err("a piece has too many bytes"),
         }
         Ok(())
     }

@@ -114,20 +114,20 @@ impl Work {
             Work::GetSmall => ("Get a small blob", "Reads blobs of 4 KiB, chosen at random."),
             Work::PutLarge => ("Put a large blob", "Writes blobs of 4 MiB, each with one request."),
             Work::GetLarge => ("Get a large blob", "Reads blobs of 4 MiB."),
-            Work::Range => ("Get a range", "Reads 64 KiB at random places of one large blob."),
+            Work::Range => ("Get a range", "Reads 64 KiB at random positions of one large blob."),
             Work::Blocks => {
                 ("Upload in blocks", "Uploads blobs of 32 MiB in blocks of 8 MiB, over 8 connections.")
             }
             Work::List => ("List blobs", "Lists the first 5,000 blobs of a container."),
             Work::Delimiter => (
                 "List prefixes",
-                "Lists a thousand prefixes, as folders, without the many blobs behind each.",
+                "Lists a thousand prefixes, like folders, without the many blobs below each.",
             ),
             Work::Deep => {
-                ("A full container", "Puts, gets and deletes a blob of a container that has many others.")
+                ("A full container", "Puts, gets and deletes a blob in a container with many others.")
             }
             Work::Append => ("Append", "Appends 4 KiB, all connections to one blob."),
-            Work::Page => ("Write pages", "Writes 4 KiB at random places of one page blob."),
+            Work::Page => ("Write pages", "Writes 4 KiB at random positions of one page blob."),
             Work::Tags => ("Find by tag", "Finds ten blobs by their tag among many others."),
         }
     }

@@ -90,7 +90,7 @@ impl Work {
                 "Get messages",
                 "Gets messages of 1 KB, up to 32 with one request, and hides them from others.",
             ),
-            Work::Delete => ("Delete a message", "Deletes messages that were received before."),
+            Work::Delete => ("Delete a message", "Deletes messages that were received earlier."),
             Work::Drain => (
                 "Empty a queue",
                 "Gets up to 32 messages with one request and deletes each with another one.",
@@ -100,9 +100,7 @@ impl Work {
                 "Producers and consumers",
                 "Half of the connections put messages into one queue, the others get and delete them.",
             ),
-            Work::Deep => {
-                ("A deep queue", "Puts, gets and deletes a message of a queue in which many others wait.")
-            }
+            Work::Deep => ("A deep queue", "Puts, gets and deletes a message of a queue with many others."),
             Work::Hidden => (
                 "Many invisible messages",
                 "Puts, gets and deletes a message of a queue whose other messages are hidden.",

@@ -101,7 +101,7 @@ impl Work {
                 ("Insert into one partition", "Inserts entities of 1 KB, all connections into one partition.")
             }
             Work::InsertAppend => (
-                "Insert with growing keys",
+                "Insert with increasing keys",
                 "Inserts entities of 1 KB whose keys only grow, like those of a log whose partition is the hour.",
             ),
             Work::InsertPieces => (

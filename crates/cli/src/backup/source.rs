@@ -111,7 +111,8 @@ impl Server {
         let mut server = Self { connection, address, token, id: String::new() };
         let response = server.ask("POST", "/backups")?;
         let response: Value = serde_json::from_slice(&response).map_err(|e| e.to_string())?;
-        let id = response.get("backup").and_then(Value::as_str).ok_or("the response names no backup")?;
+        let id =
+            response.get("backup").and_then(Value::as_str).ok_or("the response contains no backup id")?;
         server.id = id.to_owned();
         Ok(server)
     }

@@ -97,7 +97,7 @@ impl Download {
     /// Runs the command.
     pub fn run(self) -> Result<ExitCode, String> {
         if self.source.name.is_empty() && !self.recursive {
-            return usage("name a blob (CONTAINER/NAME), or download all of them with --recursive");
+            return usage("pass the name of a blob (CONTAINER/NAME), or --recursive to download all blobs");
         }
         self.target.storage(Service::Blob, |storage| {
             let to_output = self.destination.as_os_str() == "-";

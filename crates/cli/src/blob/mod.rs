@@ -340,7 +340,7 @@ impl Delete {
     fn run(self) -> Result<ExitCode, String> {
         if let Some(path) = self.paths.iter().find(|path| path.name.is_empty() && !self.recursive) {
             return usage(format!(
-                "{path} names no blob; pass --recursive to delete all blobs of the container"
+                "{path} is not the name of a blob; pass --recursive to delete all blobs of the container"
             ));
         }
         self.target.storage(Service::Blob, |storage| {

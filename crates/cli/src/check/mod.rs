@@ -36,7 +36,7 @@ Examples:
 
 The exit code is 0 if everything is intact, else 1. A store that a server has open cannot be checked:
 stop the server, or make a backup, which reads and verifies every row, and check that. A database
-is checked as of one moment, while servers use it.")]
+is checked as a snapshot, while servers use it.")]
 pub struct Check {
     /// Directory of a backup or of a store
     #[arg(value_name = "DIR", conflicts_with = "location")]

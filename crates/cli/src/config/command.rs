@@ -19,7 +19,7 @@ use crate::serve::Serve;
 #[command(after_help = "\
 Examples:
   lazuli config check lazuli.toml     reports mistakes in the file and in the environment
-  lazuli config show                  every setting, its value and where that comes from
+  lazuli config show                  every setting, its value and its source
 
 The file is the one that --config or LAZULI_CONFIG names, or else ./lazuli.toml, or else
 /etc/lazuli/lazuli.toml. It is flat TOML: `quiet = true`, `max-connections = 500`,

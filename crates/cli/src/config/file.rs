@@ -128,7 +128,7 @@ fn read(value: &Spanned<DeValue<'_>>) -> Result<(&'static str, Value), String> {
             let texts = items.iter().map(|item| match item.get_ref() {
                 DeValue::String(text) => Ok(text.to_string()),
                 DeValue::Integer(number) => Ok(number.as_str().replace('_', "")),
-                _ => Err("a list can only hold strings or numbers".to_owned()),
+                _ => Err("a list can contain only strings and numbers".to_owned()),
             });
             Ok(("a list", Value::Texts(texts.collect::<Result<_, _>>()?)))
         }

@@ -119,7 +119,7 @@ fn describe(reason: Unfit) -> String {
                 .into()
         }
         Unfit::Future(latest) => {
-            format!("the Timestamp is in the future; the latest allowed is {}", text(latest))
+            format!("the Timestamp is in the future; the latest allowed Timestamp is {}", text(latest))
         }
     }
 }

@@ -100,10 +100,7 @@ impl Serve {
             });
             let endpoints: Vec<(Service, String)> = endpoints.collect();
             if account.is_development() {
-                lines.push(
-                    "  connection string, to paste (the key is the public one of the development account):"
-                        .into(),
-                );
+                lines.push("  connection string (with the public key of the development account):".into());
                 lines.push(connection_string(&account.name, DEVELOPMENT_KEY, &endpoints));
             } else {
                 lines.extend(endpoints.iter().map(|(service, endpoint)| {

@@ -93,7 +93,7 @@ impl LimitArgs {
         let needed = limits.bodies_bytes_min();
         (limits.bodies_bytes_max < needed).then(|| {
             format!(
-                "{} MiB is too little: at least {} MiB are needed for the largest request (--max-body-kib {}, --max-head-kib {}) and for a page being built",
+                "{} MiB is too small: at least {} MiB are needed for the largest request (--max-body-kib {}, --max-head-kib {}) and for a page being built",
                 self.max_in_flight_mib,
                 needed.div_ceil(MIB),
                 self.max_body_kib,

@@ -44,8 +44,8 @@ impl Serve {
         let is_meant = self.dev_account || self.azurite.program.is_some() && self.azurite.names_host();
         (is_public && !host.is_loopback() && !is_meant).then(|| {
             format!(
-                "anyone who reaches {host} could create a token and use every account; --dev-account accepts that, and \
-                 --oauth-issuer names an issuer whose signatures are checked"
+                "anyone who reaches {host} could create a token and use every account; pass --dev-account to accept this, or \
+                 --oauth-issuer to trust an issuer whose signatures are checked"
             )
         })
     }

@@ -266,7 +266,7 @@ pub struct Serve {
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitArgs,
 
-    #[command(flatten, next_help_heading = "Bearer tokens (OAuth), off unless an issuer is named")]
+    #[command(flatten, next_help_heading = "Bearer tokens (OAuth), disabled unless an issuer is set")]
     oauth: OauthArgs,
 
     #[command(flatten)]

@@ -34,7 +34,7 @@ impl Element {
             match event {
                 Event::Start(start) => {
                     if open.len() >= DEPTH_MAX {
-                        return Err("the response is not XML that a storage service sends".into());
+                        return Err("the response is not the XML of a storage service".into());
                     }
                     open.push(begin(&start)?);
                 }

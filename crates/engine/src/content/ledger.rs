@@ -30,7 +30,7 @@ pub trait ContentLedger: Send + Sync + 'static {
         Box::pin(async move {
             match streams.is_empty() || self.owns(&streams).await? {
                 true => Ok(()),
-                false => Err(Error::Unavailable("the upload was interrupted too long; repeat it".into())),
+                false => Err(Error::Unavailable("the upload was interrupted for too long; repeat it".into())),
             }
         })
     }

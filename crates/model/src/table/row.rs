@@ -33,7 +33,7 @@ pub struct CorruptRow;
 
 impl std::fmt::Display for CorruptRow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a stored row is not in a form that this version reads")
+        f.write_str("a stored row is in a format that this version cannot read")
     }
 }
 

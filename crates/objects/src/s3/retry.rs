@@ -27,7 +27,7 @@ where
         attempts += 1;
         match call().await {
             Err(failure) if failure.is_transient() && attempts < ATTEMPTS_MAX && Instant::now() < end => {
-                tracing::debug!(%failure, attempts, "the object store failed; trying again");
+                tracing::debug!(%failure, attempts, "the object store failed; retrying");
                 pause(PAUSE_MAX.min(PAUSE_MIN * 2_u32.pow(attempts - 1))).await;
             }
             done => return done,

@@ -324,7 +324,7 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The error for a process that would store content in chunks.
 pub fn in_objects() -> Error {
-    Error::Unavailable("the content of this database is in an object store; name it with --content".into())
+    Error::Unavailable("the content of this database is in an object store; pass it with --content".into())
 }
 
 impl ContentLedger for StreamLedger {

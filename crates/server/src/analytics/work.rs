@@ -57,7 +57,7 @@ pub async fn carry_out(state: Arc<State>, mut writer: LogWriter, work: Analytics
                     "moved log files into the containers $logs, except those of accounts that do not exist"
                 ),
                 Err(error) => {
-                    tracing::error!(directory = %path, error, "failed to move log files; they stay in this directory");
+                    tracing::error!(directory = %path, error, "failed to move log files; they remain in this directory");
                 }
             }
         }

@@ -40,7 +40,7 @@ pub fn check_call(head: &Head<'_>) -> Result<(), Response> {
         (None, None) => true,
     };
     if head.method == "OPTIONS" || head.get(CALL_HEADER).is_none() || !is_from_here {
-        return Err(plain(403, "only the console's own page may call this"));
+        return Err(plain(403, "only the page of the console may call this"));
     }
     Ok(())
 }

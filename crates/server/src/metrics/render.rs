@@ -74,7 +74,7 @@ pub async fn render(state: &State, view: View<'_>) -> String {
         let AllocatedBytes { live, peak } = count();
         text.gauge("lazuli_allocated_bytes", "Allocated memory, in a build that counts it.")
             .sample(&[], live);
-        text.gauge("lazuli_allocated_peak_bytes", "The most memory that was allocated at a time.")
+        text.gauge("lazuli_allocated_peak_bytes", "Maximum memory that was allocated at any time.")
             .sample(&[], peak);
     }
     // The health check has a timeout, so a stalled engine does not delay the other metrics.

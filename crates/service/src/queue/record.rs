@@ -199,7 +199,7 @@ pub fn decode_time(bytes: &[u8]) -> Result<u64> {
 
 /// The error for a row in an unknown format.
 pub fn corrupt() -> Error {
-    Error::Corrupt("a row of a queue is not in a format that this version can read".into())
+    Error::Corrupt("a row of a queue is in a format that this version cannot read".into())
 }
 
 /// Checks a row of a queue; returns the number of messages in it.

@@ -10,7 +10,7 @@ pub const FORMAT: u8 = 1;
 
 /// The error for bytes that are not a record of a known format.
 pub fn corrupt() -> Error {
-    Error::Corrupt("a catalog record is not in a format that this version can read".into())
+    Error::Corrupt("a catalog record is in a format that this version cannot read".into())
 }
 
 /// Appends fields to a record.

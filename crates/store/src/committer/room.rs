@@ -33,7 +33,7 @@ impl Committer {
         let shortage = self.check_space(0, false).err();
         match (&shortage, self.is_short) {
             (Some(error), false) => {
-                tracing::error!(%error, "the disk is nearly full: writes fail until there is space");
+                tracing::error!(%error, "the disk is nearly full: writes fail until there is free space");
             }
             (None, true) => tracing::info!("the disk has space again: writes are accepted"),
             _ => {}

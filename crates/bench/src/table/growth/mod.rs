@@ -69,10 +69,10 @@ impl GrowthOperation {
     pub fn about(self) -> &'static str {
         match self {
             GrowthOperation::Get => {
-                "Reads entities by their keys, chosen at random. The more there are, the fewer are in the caches."
+                "Reads entities by their keys, chosen at random. The more entities there are, the smaller is the share in the caches."
             }
             GrowthOperation::Upsert => "Replaces entities, chosen at random.",
-            GrowthOperation::Insert => "Inserts entities at random places among the others.",
+            GrowthOperation::Insert => "Inserts entities at random positions among the others.",
             GrowthOperation::FirstPage => "Reads the first thousand entities of a table.",
             GrowthOperation::LastPage => {
                 "Reads the last thousand entities of a table, from a continuation token."

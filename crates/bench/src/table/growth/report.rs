@@ -192,7 +192,7 @@ impl Growth {
             body += "</table></div></section>";
         }
         let introduction = format!(
-            "<p>What an operation costs the server as its tables grow. Bars of the same length are good: the size does not matter.</p><p>{} connections, entities of 1 KB, {} s per bar.</p>",
+            "<p>The cost of an operation as the tables grow. Ideally, all bars have the same length: then the size does not matter.</p><p>{} connections, entities of 1 KB, {} s per bar.</p>",
             self.connections, self.slice_seconds
         );
         page::page("Lazuli benchmark: growth", &introduction, &body)

@@ -68,7 +68,7 @@ impl std::fmt::Display for JwksError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             JwksError::Malformed => "it is not a JSON Web Key Set",
-            JwksError::NoKeys => "it holds no key for RS256, RS384, RS512, ES256 or ES384",
+            JwksError::NoKeys => "it contains no key for RS256, RS384, RS512, ES256 or ES384",
         })
     }
 }

@@ -108,7 +108,7 @@ impl std::fmt::Display for TokenRejection {
         f.write_str(match self {
             TokenRejection::Malformed => "it is not a valid JSON Web Token",
             TokenRejection::Algorithm => "its signature algorithm is not supported",
-            TokenRejection::UnknownKey => "it names a key that the issuer's key set does not have",
+            TokenRejection::UnknownKey => "it names a key that is not in the issuer's key set",
             TokenRejection::Signature => "its signature is wrong",
             TokenRejection::Issuer => "it is from another issuer",
             TokenRejection::Audience => "it is for another audience",
