@@ -158,7 +158,7 @@ impl Target {
     }
 }
 
-/// Endpoint of a store that is opened here.
+/// Endpoint of a store that is opened directly.
 const EMBEDDED: &str = "http://embedded";
 
 /// Is it a URL rather than a connection string?
@@ -166,7 +166,7 @@ pub fn is_url(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
 }
 
-/// The connection string of the environment, if there is one.
+/// The connection string in the environment, if there is one.
 pub fn connection_string_of_environment() -> Option<String> {
     std::env::var(VARIABLE).ok().filter(|text| !text.trim().is_empty())
 }

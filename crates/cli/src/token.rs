@@ -17,16 +17,17 @@ const ROLES: [&str; 4] = [
     "Storage Queue Delegator",
     "Storage Table Data Contributor",
 ];
-/// The user of tokens that name none.
+/// The default user of tokens.
 const USER: &str = "00000000-0000-0000-0000-000000000001";
 /// Default lifetime of a token.
 const EXPIRES: &str = "1h";
 
 /// Create a bearer token for development and tests.
 ///
-/// A server started with `--oauth dev` accepts it, over plain http too. The token is signed with a key that is built into
-/// Lazuli, so anyone can create one: never use `--oauth dev` where others can connect. Its issuer, audience and times are
-/// those of Azure, so `--oauth basic` (over https) and Azurite accept it as well.
+/// A server started with `--oauth dev` accepts it, even over plain http. The token is signed with a key that is
+/// built into Lazuli, so anyone can create one: never use `--oauth dev` on a server that others can reach. Its
+/// issuer, audience and times are those of Azure, so `--oauth basic` (over https) and Azurite accept it as
+/// well.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -44,7 +45,7 @@ pub struct Token {
     #[arg(long, value_name = "NAME")]
     role: Vec<String>,
 
-    /// When it expires: a time (2030-01-01T00:00:00Z) or a time from now (30m, 12h, 7d)
+    /// Expiry: a time (2030-01-01T00:00:00Z) or a duration from now (30m, 12h, 7d)
     #[arg(long, value_name = "TIME", default_value = EXPIRES)]
     expires: String,
 
@@ -52,7 +53,7 @@ pub struct Token {
     #[arg(long, value_name = "URL", default_value = AUDIENCE)]
     audience: String,
 
-    /// Object id of the user, which user delegation keys name
+    /// Object id of the user, for user delegation keys
     #[arg(long, value_name = "GUID", default_value = USER)]
     user: String,
 
@@ -60,7 +61,7 @@ pub struct Token {
     #[arg(long, value_name = "NAME=VALUE", value_parser = crate::storage::parse_pair)]
     claim: Vec<(String, String)>,
 
-    /// Print a JSON object with the token and its times, as token endpoints return it
+    /// Print a JSON object with the token and its times, in the format of token endpoints
     #[arg(long)]
     json: bool,
 }

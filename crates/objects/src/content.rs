@@ -36,13 +36,13 @@ const GATHERED_BYTES_MAX: usize = 128 * 1024 * 1024;
 pub const GATHERED_UNIT_BYTES: usize = 1024;
 /// Memory of everything else: responses in transit, and objects of uploads that found no memory to buffer.
 const OTHER_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Maximum concurrent requests, not counting downloads, which the connections of clients bound.
+/// Maximum concurrent requests, not counting downloads, whose number is bounded by that of client connections.
 const REQUESTS_MAX: usize = 64;
-/// Longest time for a request with all its retries. It includes waiting for one of the permits.
+/// Maximum time for a request with all its retries, including the wait for a permit.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(45);
 /// Locks that serialise adoptions of the same piece. Pieces of a usual size spread evenly over a prime.
 const ADOPTIONS_MAX: usize = 61;
-/// Adopted streams whose positions are remembered; each takes up to 128 KiB of memory.
+/// Number of adopted streams whose positions are cached; each takes up to 128 KiB of memory.
 const ADOPTED_STREAMS_MAX: usize = 64;
 
 /// Content in an object store.
@@ -57,12 +57,12 @@ pub struct Inner {
     pub(crate) names: Names,
     pub(crate) ledger: Arc<dyn ContentLedger>,
     pub(crate) pins: Pins,
-    /// Room for bytes that uploads gather, in units of [`GATHERED_UNIT_BYTES`].
+    /// Permits for bytes that uploads gather, in units of [`GATHERED_UNIT_BYTES`].
     pub(crate) gathered: Arc<Semaphore>,
     requests: Semaphore,
     /// Pieces that are being deleted.
     leaving: Mutex<HashSet<Spot>>,
-    /// Held while a piece is adopted: the same piece is adopted once at a time.
+    /// Held while a piece is adopted, so that the same piece is not adopted concurrently.
     adoptions: [tokio::sync::Mutex<()>; ADOPTIONS_MAX],
     /// The positions of recently adopted streams.
     adopted: tokio::sync::Mutex<HashMap<u64, Units>>,
@@ -177,7 +177,7 @@ impl Inner {
             return Err(Error::Corrupt(format!("{piece} is not a valid piece")));
         }
         verify_piece(piece, &bytes)?;
-        // A copy sends a piece again if several rows name it, possibly while the first one is in flight.
+        // A copy sends a piece again if several rows refer to it, possibly while the first one is in flight.
         let stripe = (piece.stream + piece.offset / ALIGN_BYTES) % ADOPTIONS_MAX as u64;
         let _alone = self.adoptions[stripe as usize].lock().await;
         if self.has(piece.spot()).await? {
@@ -209,7 +209,7 @@ impl Inner {
         Ok(())
     }
 
-    /// The positions of a stream where something is stored.
+    /// The positions of a stream at which something is stored.
     async fn taken(&self, stream: u64) -> Result<Units> {
         let mut taken = Units::default();
         let mut from = Some(Spot { stream, offset: 0 });
@@ -223,7 +223,7 @@ impl Inner {
         Ok(taken)
     }
 
-    /// A page of objects from a position on, and where the next one starts.
+    /// A page of objects from a position on, and the start of the next one.
     pub(crate) async fn page(&self, from: Spot) -> Result<(Vec<Extent>, Option<Spot>)> {
         let mut after = self.names.before(from);
         let page = loop {
@@ -242,7 +242,7 @@ impl Inner {
             Some(Extent { start, bytes: footprint_of(*size) })
         });
         let mut extents: Vec<Extent> = extents.collect();
-        // Stores list in this order; nothing relies on it.
+        // Stores list in this order, but nothing relies on it.
         extents.sort_unstable();
         let last = extents.last().filter(|_| page.is_truncated);
         let next = last.map(|last| Spot { offset: last.start.offset + 1, ..last.start });
@@ -250,12 +250,12 @@ impl Inner {
     }
 }
 
-/// Bytes that an object of this size takes up of its stream.
+/// Number of bytes of its stream that an object of this size takes up.
 fn footprint_of(size: u64) -> u64 {
     size.next_multiple_of(ALIGN_BYTES)
 }
 
-/// Bytes of an object before those of its piece.
+/// Bytes of an object before those of the piece.
 pub fn table_of(piece: &Piece) -> u64 {
     table_bytes(piece.blocks()) as u64
 }
@@ -269,7 +269,8 @@ fn in_use(piece: &Piece) -> Error {
     Error::Unavailable(format!("cannot copy {piece}: other content is stored under its name"))
 }
 
-/// Pieces that are being deleted, until it is dropped, whether or not the deletion succeeded.
+/// Pieces that are being deleted. They count as such until this value is dropped, whether or not the deletion
+/// succeeded.
 struct Leaving<'a> {
     inner: &'a Inner,
     pieces: Vec<Piece>,

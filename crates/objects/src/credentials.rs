@@ -1,6 +1,7 @@
 //! Credentials: from the environment, or from a file in the format of `~/.aws/credentials`.
 //!
-//! The file is read again after a while, so that rotated keys are used without a restart. Keys appear in no message.
+//! The file is reloaded periodically, so that rotated keys are used without a restart. Keys never appear in
+//! messages.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,12 +9,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The file is read again after this time.
+/// Interval for reloading the file.
 const READ_AGAIN: Duration = Duration::from_secs(10);
 /// Largest file.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 
-/// The keys that requests are signed with.
+/// The keys that sign requests.
 pub struct Keys {
     /// The access key.
     pub id: String,
@@ -23,7 +24,7 @@ pub struct Keys {
     pub token: Option<String>,
 }
 
-/// Where the keys come from.
+/// The source of the keys.
 pub struct Credentials {
     file: Option<(PathBuf, String)>,
     last: Mutex<(Instant, Arc<Keys>)>,
@@ -43,7 +44,7 @@ impl Credentials {
         Ok(Self { file, last: Mutex::new((Instant::now(), Arc::new(keys))) })
     }
 
-    /// From the file that is named, or else the environment, or else the file of the AWS tools.
+    /// From the specified file, or else the environment, or else the file of the AWS tools.
     pub fn find(named: Option<&Path>) -> Result<Self, String> {
         let profile = variable("AWS_PROFILE").unwrap_or_else(|| "default".into());
         if let Some(path) = named {
@@ -63,7 +64,7 @@ impl Credentials {
         }
     }
 
-    /// The keys. If the file cannot be read any more, the last ones stay in use.
+    /// The keys. If the file can no longer be read, the previous keys stay in use.
     pub fn current(&self) -> Arc<Keys> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((path, profile)) = self.file.as_ref().filter(|_| last.0.elapsed() >= READ_AGAIN) {
@@ -79,7 +80,7 @@ impl Credentials {
     }
 }
 
-/// A variable of the environment that is not empty.
+/// The value of an environment variable that is not empty.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -138,7 +139,8 @@ mod tests {
         assert!(parse("aws_access_key_id=A\naws_secret_access_key=B", "any").is_some());
     }
 
-    /// Keys that are rotated in the file are used without a restart; a file that is gone changes nothing.
+    /// Keys that are rotated in the file are used without a restart; if the file is removed, the previous keys
+    /// stay in use.
     #[tokio::test]
     async fn files_are_read_again_and_messages_have_no_keys() {
         let path = std::env::temp_dir().join(format!("lazuli-credentials-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! The calls that this crate makes to an object store: five, each of which may be repeated.
+//! The five calls that this crate makes to an object store, each of which may be repeated.
 
 use std::fmt;
 use std::future::Future;
@@ -11,7 +11,7 @@ use lazuli_engine::Error;
 
 /// The future of a call.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ObjectFailure>> + Send + 'a>>;
-/// The bytes of an object, as they come.
+/// The bytes of an object, as they arrive.
 pub type ObjectBody = UnsyncBoxBody<Bytes, ObjectFailure>;
 
 /// An object store. Names consist of letters, digits, `.`, `-`, `_` and `/`.
@@ -19,7 +19,8 @@ pub trait Objects: fmt::Debug + Send + Sync + 'static {
     /// Stores an object that consists of these parts. It is durable when this returns. With `is_new`, an object of that name is an error.
     fn put<'a>(&'a self, name: &'a str, parts: Vec<Bytes>, is_new: bool) -> StoreFuture<'a, ()>;
 
-    /// Reads a range of an object, which is not empty. The object has all of it, or the call fails.
+    /// Reads a range of an object, which is not empty. The call fails unless the object contains the whole
+    /// range.
     fn get<'a>(&'a self, name: &'a str, range: Range<u64>) -> StoreFuture<'a, ObjectBody>;
 
     /// The size of an object.
@@ -41,7 +42,8 @@ pub struct ObjectPage {
     pub is_truncated: bool,
 }
 
-/// Why a call failed. Nothing of a response is repeated: some stores put keys into their errors.
+/// The reason why a call failed. It contains nothing of a response, since some stores put keys into their
+/// errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectFailure {
     /// There is no such object or bucket.

@@ -1,4 +1,4 @@
-//! Where the objects are: `s3://BUCKET[/PREFIX]?endpoint=…`.
+//! The location of the objects: `s3://BUCKET[/PREFIX]?endpoint=…`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ impl FromStr for ObjectsUrl {
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
         if bucket.contains('@') {
-            // Not repeated: it may contain a key.
+            // It is not repeated, since it may contain a key.
             return Err("credentials do not belong in the URL; pass them as AWS_ACCESS_KEY_ID and \
                         AWS_SECRET_ACCESS_KEY, or in a file specified with credentials="
                 .into());

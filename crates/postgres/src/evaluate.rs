@@ -1,8 +1,8 @@
 //! Evaluates the writes of a commit inside a transaction: reads the values that updates need, computes, and sends the
 //! changes.
 //!
-//! Invariant: apart from the values that are returned to the caller, a commit of any size holds one chunk of its rows
-//! at a time.
+//! Invariant: except for the values that are returned to the caller, a commit of any size holds only one chunk
+//! of its rows at a time.
 
 use std::ops::Range;
 
@@ -25,9 +25,9 @@ pub struct Commit<'a> {
     pub addresses: Vec<Address>,
     /// Bytes of its input.
     pub input: usize,
-    /// Whether it changes the system table.
+    /// Does it change the system table?
     pub is_system: bool,
-    /// Whether it names a row more than once.
+    /// Does it contain a row more than once?
     has_repeats: bool,
 }
 
@@ -41,9 +41,9 @@ pub struct Evaluated {
     pub updated: Vec<Option<Bytes>>,
 }
 
-/// Why an evaluation ended early.
+/// The reason why an evaluation ended early.
 pub enum Stop {
-    /// A condition does not hold.
+    /// A condition is not met.
     Rejected(usize, Reason),
     /// The commit needs memory for rows of this size.
     Needs(usize),
@@ -72,8 +72,8 @@ impl<'a> Commit<'a> {
         pairs.filter(|(write, _)| matches!(write.change, Change::Update(_))).map(|(_, address)| address)
     }
 
-    /// Chunks that are evaluated one after the other, by the sizes of the rows that updates read. A commit that names
-    /// a row twice has only one chunk, because the second write depends on the first.
+    /// Chunks that are evaluated one after the other, by the sizes of the rows that updates read. A commit that
+    /// contains a row twice has only one chunk, because the second write depends on the first.
     fn parts(&self, heads: &Heads) -> Vec<Range<usize>> {
         let mut parts = vec![];
         let (mut start, mut bytes) = (0, 0);
@@ -131,7 +131,7 @@ pub async fn evaluate(
 ) -> Result<Evaluated, Stop> {
     let read: usize = commit.updated().filter_map(|address| heads.get(address)).map(|head| head.bytes).sum();
     if read > rows_bytes {
-        // Rows tend to grow a little by an update.
+        // Rows usually grow a little with an update.
         return Err(Stop::Needs(read + read / 8 + commit.input));
     }
     let mut done =

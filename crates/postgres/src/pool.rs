@@ -1,8 +1,8 @@
 //! Connections to the primary, the server that accepts writes, and the search for it.
 //!
-//! Of several servers that accept writes, the one with the latest timeline is the primary: a server that was replaced
-//! without noticing still claims to accept them. The pool is our own, since its connections belong to a server that can
-//! be replaced at any time: then all of them are closed at once.
+//! Of several servers that accept writes, the one with the latest timeline is the primary: a server that was
+//! replaced without noticing still claims to accept them. The pool is our own, since its connections belong to
+//! a server that can be replaced at any time: then all of them are closed.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -55,7 +55,7 @@ impl Deref for Lease {
 }
 
 impl Lease {
-    /// Returns the connection to the pool. Nothing may be in progress on it.
+    /// Returns the connection to the pool. It must be idle.
     pub fn give_back(self) {
         let Self { session, pool, permit } = self;
         if session.is_usable() {
@@ -79,7 +79,7 @@ impl Pool {
         })
     }
 
-    /// A connection to the primary; waits a while for one to appear.
+    /// A connection to the primary; waits for one to appear, for a limited time.
     pub async fn take(self: &Arc<Self>) -> Result<Lease> {
         self.take_within(ACQUIRE_TIME_MAX).await
     }
@@ -107,7 +107,7 @@ impl Pool {
         }
     }
 
-    /// The primary; waits a while for one to appear.
+    /// The primary; waits for one to appear, for a limited time.
     pub async fn instance_soon(&self) -> Result<Arc<Instance>> {
         let deadline = Instant::now() + ACQUIRE_TIME_MAX;
         loop {
@@ -226,7 +226,7 @@ fn unfit(server: &Identity, seen: i64) -> Option<&'static str> {
     if !server.is_writable {
         return Some("it accepts no writes");
     }
-    // A server that was replaced has come back as leader and lacks changes that were acknowledged since.
+    // A replaced server has become the leader again, but lacks changes that were acknowledged since.
     (server.timeline < seen)
         .then_some("its timeline is older than one that was used before: acknowledged data may be missing")
 }
@@ -273,8 +273,8 @@ mod tests {
         assert!(matches!(rejected, Some(Error::Unavailable(_))), "{rejected:?}");
     }
 
-    /// CS-06: an older timeline lacks changes that were acknowledged on a newer one, so it is not used, whichever
-    /// server leads now.
+    /// CS-06: an older timeline lacks changes that were acknowledged on a newer one, so it is not used, even if
+    /// its server is the leader now.
     #[test]
     fn a_history_older_than_the_one_in_use_is_rejected() {
         #[track_caller]

@@ -1,8 +1,9 @@
 //! Memory for commits: a limit on all of them together.
 //!
-//! A commit holds its input, the rows that its updates read and compute, and copies of those in the connection's
-//! buffers. Small commits are not counted, because there are no more of them than connections. A large commit claims
-//! the memory it needs before it takes a connection, so a waiting commit holds neither memory nor locks.
+//! A commit holds its input, the rows that its updates read and compute, and copies of those in the
+//! connection's buffers. Small commits are not counted, because there are no more of them than connections. A
+//! large commit claims its memory before it takes a connection, so a waiting commit holds neither memory nor
+//! locks.
 
 use std::sync::Arc;
 use std::time::Duration;

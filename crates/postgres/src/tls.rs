@@ -1,7 +1,7 @@
 //! TLS to the database, with rustls and the modes of PostgreSQL's own tools.
 //!
-//! `prefer` and `require` encrypt without verifying the server, unless `sslrootcert` is given; `verify-full` verifies
-//! it with that file or with the machine's root certificates.
+//! `prefer` and `require` encrypt without verifying the server, unless `sslrootcert` is set; `verify-full`
+//! verifies it with that file or with the machine's root certificates.
 
 use std::fs;
 use std::future::Future;

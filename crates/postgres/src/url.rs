@@ -1,4 +1,4 @@
-//! Where the database is: a URL as PostgreSQL's own tools read it, with a few settings of ours.
+//! The address of the database: a URL in the format of PostgreSQL's own tools, with a few additional settings.
 
 use std::fmt;
 use std::str::FromStr;
@@ -69,7 +69,7 @@ impl FromStr for PostgresUrl {
     fn from_str(text: &str) -> Result<Self, String> {
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         if query.contains('@') {
-            // The rest may be half a password, which must not appear in an error.
+            // The rest may be part of a password, which must not appear in an error.
             return Err("write a ? in a user name or password as %3F, and an @ in a parameter as %40".into());
         }
         let mut own = Own { pool: POOL_DEFAULT, reads: Reads::default(), mode: "prefer", root: None };
@@ -97,7 +97,7 @@ struct Own<'a> {
 }
 
 impl<'a> Own<'a> {
-    /// Takes a setting; `false` if it is not one of ours.
+    /// Handles a setting; `false` if it is not one of Lazuli's.
     fn take(&mut self, name: &str, value: &'a str) -> Result<bool, String> {
         match (name, value) {
             ("pool", _) => {
@@ -113,7 +113,7 @@ impl<'a> Own<'a> {
                 return Err("invalid sslmode; expected disable, prefer, require or verify-full".into());
             }
             ("sslrootcert", _) => self.root = Some(value.to_owned()),
-            // We always look for the server that accepts writes, among all that are named.
+            // The server that accepts writes is always searched for among all configured ones.
             ("target_session_attrs", "read-write" | "primary" | "any") => {}
             ("target_session_attrs", _) => {
                 return Err("invalid target_session_attrs; expected read-write".into());
@@ -129,7 +129,7 @@ fn explain(error: tokio_postgres::Error) -> String {
     format!("not a PostgreSQL URL: {cause}")
 }
 
-/// One configuration for each server that is named.
+/// One configuration for each server in the URL.
 fn servers(config: &Config, mode: &str) -> Result<Vec<Config>, String> {
     let hosts = config.get_hosts();
     if hosts.is_empty() || hosts.len() > HOSTS_MAX {

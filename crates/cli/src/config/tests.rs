@@ -1,4 +1,5 @@
-//! Every flag is a variable and a key; the stronger source wins; mistakes are explained with their line.
+//! Every flag is a variable and a key; the source with the higher priority wins; mistakes are explained with
+//! their line.
 
 use super::*;
 use clap::CommandFactory as _;
@@ -13,7 +14,7 @@ fn serve() -> Command {
     root().find_subcommand("serve").unwrap().clone()
 }
 
-/// The command line that comes of these flags, variables and file.
+/// The command line that results from these flags, variables and file.
 fn merged(flags: &[&str], variables: &[(&str, &str)], file: &str) -> Result<Vec<String>, String> {
     let args = ["lazuli", "serve"].iter().chain(flags).map(OsString::from).collect();
     let find = |name: &str| {
@@ -24,7 +25,7 @@ fn merged(flags: &[&str], variables: &[(&str, &str)], file: &str) -> Result<Vec<
     Ok(merged.args[2..].iter().map(|arg| arg.to_str().unwrap().to_owned()).collect())
 }
 
-/// The table of names: for every flag that help shows there is a variable and a key, and both arrive.
+/// The table of names: every flag in the help has a variable and a key, and both take effect.
 #[test]
 fn every_flag_is_a_variable_and_a_key() {
     let settings = settings(&serve());
@@ -40,7 +41,7 @@ fn every_flag_is_a_variable_and_a_key() {
         for (name, found) in [(key, from_file), (variable, merged(&[], &[(variable, text)], ""))] {
             match found {
                 Ok(args) => assert_eq!(args, [wanted.as_str()], "{name}"),
-                // Not every setting accepts seven; but each one is known, and rejects it for its value.
+                // Not every setting accepts seven, but each one is known and reports the invalid value.
                 Err(why) => {
                     assert!(why.contains("invalid value") && why.contains(flag.as_str()), "{name}: {why}")
                 }
@@ -82,7 +83,7 @@ fn the_stronger_source_wins() {
     assert_eq!(merged(&["-l", "x"], &[("LAZULI_ENGINE", "memory:")], "").unwrap(), ["-l", "x"]);
 }
 
-/// One of two that belong together may come from elsewhere.
+/// One of two settings that belong together may come from another source.
 #[test]
 fn settings_that_belong_together_may_have_different_sources() {
     let args = merged(&["--tls-key", "k"], &[], "tls-cert = 'c'").unwrap();
@@ -141,7 +142,7 @@ fn mistakes_are_explained() {
     check("LAZULI_ENGINE", "postgres://me:hunter2@db/x?pool=none", "'postgres://me:***@db/x?pool=none'");
 }
 
-/// A variable with a wrong name was passed over in silence.
+/// A variable with a wrong name was silently ignored.
 #[test]
 fn unknown_variables_are_reported() {
     let told = |name: &str, value: &str| {

@@ -16,7 +16,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(100);
 /// Longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(3);
 
-/// Makes a call until it succeeds, fails permanently, or the time is up.
+/// Makes a call until it succeeds, fails permanently, or the time has expired.
 pub async fn send<T, F>(mut call: impl FnMut() -> F) -> Result<T, ObjectFailure>
 where
     F: Future<Output = Result<T, ObjectFailure>>,

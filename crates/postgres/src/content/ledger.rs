@@ -3,8 +3,8 @@
 //! Content in an object store uses the same streams: then `lazuli_meta` has the number of that store under `objects`. With
 //! content in chunks it is 0 there, so that two front ends never store content in two places.
 //!
-//! Invariant: while a front end can commit names of pieces in a stream, nobody takes the stream from it, whatever the clock
-//! of the database does. `watch.rs` says why.
+//! Invariant: while a front end can commit references to pieces in a stream, no other process takes the stream,
+//! even if the clock of the database is wrong. `watch.rs` explains why.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +55,7 @@ const TAKE_OVER: &str = "UPDATE lazuli_stream SET holder = $1, seen = now() WHER
 const SILENT: &str = "SELECT stream, seen FROM lazuli_stream \
      WHERE holder <> '' AND holder <> $1 AND seen < now() - interval '86400 seconds'";
 
-/// A front end that comes back finds that it has lost its streams, and takes new ones.
+/// A front end that resumes finds that it has lost its streams, and takes new ones.
 const FENCE: &str = "UPDATE lazuli_stream SET holder = '' WHERE stream = $1 AND holder <> '' AND seen = $2";
 
 const COVERED: &str =
@@ -93,7 +93,7 @@ pub struct StreamLedger {
     watch: Mutex<RenewalWatch<i64, SystemTime>>,
     /// Holds of this process and of others.
     pub(super) holds: HoldBook,
-    /// Whether this process has imported streams of other stores.
+    /// Has this process imported streams of other stores?
     has_adopted: AtomicBool,
     /// The database confirms that content is in the store that this process uses.
     is_marked: AtomicBool,
@@ -200,7 +200,7 @@ impl StreamLedger {
         Ok(true)
     }
 
-    /// Takes over all streams of processes that are certainly gone.
+    /// Takes over all streams of processes that have certainly ended.
     pub async fn take_over(&self) -> Result<()> {
         self.call(TAKE_OVER, &[(&self.core.holder, Type::TEXT)]).await?;
         self.has_adopted.store(true, Ordering::Relaxed);
@@ -212,7 +212,7 @@ impl StreamLedger {
         if !self.has_any() {
             return Ok(());
         }
-        // Before the statement: a stream that is taken meanwhile is not among its results.
+        // Read the list before the statement: a stream that is taken in the meantime is not among its results.
         let own = self.own().clone();
         let held = self.call(RENEW, &[(&self.core.holder, Type::TEXT)]).await?;
         let held: HashSet<u64> = held.iter().map(|row| unsigned(row.get(0))).collect::<Result<_>>()?;
@@ -226,8 +226,8 @@ impl StreamLedger {
         Ok(())
     }
 
-    /// Makes sure that no commit names pieces in streams that this front end has lost. Uploads that are sealed from now
-    /// on fail, since the database says that the streams are lost.
+    /// Ensures that no commit refers to pieces in streams that this front end has lost. Uploads that are sealed
+    /// from now on fail, since the database says that the streams are lost.
     async fn lose(&self, streams: &[u64]) {
         // Uploads that were sealed before now may be in a commit: no commit succeeds for a while, so theirs fail.
         self.core.versions.hold();
@@ -246,7 +246,7 @@ impl StreamLedger {
         Ok(())
     }
 
-    /// Takes streams away from front ends that are gone, so that the next sweep covers them.
+    /// Takes streams away from front ends that have ended, so that the next sweep covers them.
     pub async fn fence(&self, now: Instant) -> Result<()> {
         let rows = self.call(SILENT, &[(&self.core.holder, Type::TEXT)]).await?;
         let silent: HashMap<i64, SystemTime> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
