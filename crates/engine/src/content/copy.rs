@@ -39,6 +39,8 @@ pub struct Copy {
     /// Pieces that rows have named and that are yet to come, and whether each must be stored.
     pending: VecDeque<(Piece, bool)>,
     reading: Option<Reading>,
+    /// Parts that were read ahead.
+    ready: VecDeque<Copied>,
     /// The partition of the last row, and the pieces that it has named so far.
     partition: Option<(TableId, Box<str>)>,
     named: HashSet<Piece>,
@@ -63,13 +65,32 @@ impl Copy {
             None => None,
         };
         let dump = engine.dump().await?;
-        let (pending, named) = (VecDeque::new(), HashSet::new());
-        Ok(Self { dump, content, naming, pending, reading: None, partition: None, named })
+        let (pending, ready, named) = Default::default();
+        Ok(Self { dump, content, naming, pending, reading: None, ready, partition: None, named })
     }
 
     /// The next part. Rows end when they reach `bytes_max`; content comes in chunks of the store's size.
     pub async fn next(&mut self, bytes_max: usize) -> Result<Copied> {
+        let next = self.next_part(bytes_max).await;
+        if let Err(Error::Corrupt(_)) = next {
+            // Without the hold, content that is gone is no damage.
+            self.check_hold().await?;
+        }
+        next
+    }
+
+    async fn check_hold(&self) -> Result<()> {
+        match &self.content {
+            Some((_, hold)) => hold.check().await,
+            None => Ok(()),
+        }
+    }
+
+    async fn next_part(&mut self, bytes_max: usize) -> Result<Copied> {
         loop {
+            if let Some(part) = self.ready.pop_front() {
+                return Ok(part);
+            }
             if let Some(reading) = &mut self.reading {
                 match reading.reader.next().await {
                     Ok(Some(bytes)) => {
@@ -86,16 +107,17 @@ impl Copy {
                 self.reading = None;
             }
             let Some((piece, is_certain)) = self.pending.pop_front() else { break };
-            if let Some((content, _)) = &self.content {
+            let Some((content, hold)) = &self.content else { continue };
+            if hold.is_shared() && !is_certain {
+                self.ready = read_ahead(&**content, piece).await?;
+            } else {
                 let reader = content.read(&piece, 0..u64::MAX);
                 self.reading = Some(Reading { piece, is_certain, reader, offset: 0 });
             }
         }
         let rows = self.dump.next(bytes_max).await?;
         if rows.is_empty() {
-            if let Some((_, hold)) = &self.content {
-                hold.check().await?;
-            }
+            self.check_hold().await?;
             return Ok(Copied::End(self.dump.marks()));
         }
         rows.iter().try_for_each(|row| self.note(row))?;
@@ -116,6 +138,29 @@ impl Copy {
                 pending.push_back((piece, is_certain));
             }
         })
+    }
+}
+
+/// All parts of a piece that may have been released; none if it was. Another process that began to release it before
+/// everything was held may remove it at any moment, so no part is returned before all of them were read.
+async fn read_ahead(content: &dyn Content, piece: Piece) -> Result<VecDeque<Copied>> {
+    let (mut parts, mut offset) = (VecDeque::new(), 0);
+    let mut reader = content.read(&piece, 0..u64::MAX);
+    loop {
+        match reader.next().await {
+            Ok(Some(bytes)) => {
+                parts.push_back(Copied::Content { piece, offset, bytes: bytes.clone() });
+                // A piece is shorter than 2^32 bytes.
+                offset += bytes.len() as u32;
+            }
+            Ok(None) => return Ok(parts),
+            // If its beginning is gone, too, then it is not damaged.
+            Err(error @ Error::Corrupt(_)) => match content.read(&piece, 0..1).next().await {
+                Err(Error::Corrupt(_)) => return Ok(VecDeque::new()),
+                other => return Err(other.err().unwrap_or(error)),
+            },
+            Err(error) => return Err(error),
+        }
     }
 }
 
@@ -175,7 +220,7 @@ mod tests {
             match copy.next(1).await.unwrap() {
                 Copied::Rows(some) => rows += some.len(),
                 Copied::Content { piece, offset, bytes } => {
-                    assert_eq!(offset as usize, open.len(), "a piece comes whole");
+                    assert_eq!(offset as usize, open.len(), "a piece comes completely");
                     open.extend_from_slice(&bytes);
                     if open.len() == piece.length as usize {
                         target.adopt(piece, std::mem::take(&mut open).into()).await.unwrap();

@@ -108,6 +108,11 @@ pub trait Content: Send + Sync + 'static {
 pub trait ContentHold: Send + Sync {
     /// Fails if something may have been freed since it began: processes that no longer respond lose their holds.
     fn check(&self) -> EngineFuture<'_, ()>;
+
+    /// Do other processes use the content, too? What they began to remove before the hold can disappear while it is read.
+    fn is_shared(&self) -> bool {
+        false
+    }
 }
 
 impl ContentHold for Pinned {
@@ -120,6 +125,10 @@ impl ContentHold for Pinned {
 impl ContentHold for (Pinned, Box<dyn ContentHold>) {
     fn check(&self) -> EngineFuture<'_, ()> {
         self.1.check()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.1.is_shared()
     }
 }
 

@@ -62,6 +62,10 @@ impl ContentHold for RowHold {
             }
         })
     }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
 }
 
 impl Drop for RowHold {
