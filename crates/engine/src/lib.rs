@@ -57,8 +57,8 @@ pub trait Engine: Send + Sync + 'static {
     /// Changes rows of one partition: all of them, or none if a condition does not hold. Writes are applied in order:
     /// a second write to the same row sees the result of the first.
     ///
-    /// When it returns `Applied::Done`, the change is durable; no reader sees any of it earlier. All rows get the
-    /// same new version, which is greater than that of every earlier commit, whatever the clock does.
+    /// When it returns `Applied::Done`, the change is durable; no reader sees any of it earlier. All rows get
+    /// the same new version, which is greater than that of every earlier commit, regardless of the clock.
     ///
     /// A commit that exceeds the [`limits`] fails with [`Error::TooLarge`].
     fn apply<'a>(

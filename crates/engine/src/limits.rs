@@ -1,8 +1,8 @@
 //! Limits on commits. All engines enforce the same ones, so a commit that one engine accepts is accepted by all.
 //!
-//! A commit needs memory for its input, for the rows that its updates read, and for the rows that it writes. The
-//! input and the result are limited here. Rows that are read are at most as large as rows that were written, and each
-//! engine limits how many of them it holds at a time.
+//! A commit needs memory for its input, for the rows that its updates read, and for the rows that it writes.
+//! The input and the result are limited here. Rows that are read are at most as large as rows that were
+//! written, and each engine limits how many of them it holds concurrently.
 
 use crate::types::{Change, Write};
 use crate::{Error, Result};

@@ -99,7 +99,7 @@ impl Pager {
         }
     }
 
-    /// The same for an engine that can continue at another partition.
+    /// Like [`Self::offer`], for an engine that can continue at another partition.
     pub fn offer_or_leap(&mut self, view: RowView<'_>, value: impl FnOnce() -> Bytes) -> Result<Offered> {
         if self.page.rows.len() >= self.rows_max {
             return Ok(self.end_at(&view));

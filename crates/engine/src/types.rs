@@ -263,7 +263,7 @@ pub enum Reason {
 pub struct SharedState {
     /// Changes with every change to the system table, by any process.
     pub changes: u64,
-    /// Changes when the engine switches to another server, which may not have everything that the first one had.
+    /// Changes when the engine switches to another server, which possibly lacks data of the previous one.
     pub epoch: u64,
 }
 

@@ -51,7 +51,7 @@ impl Bucket {
         number.map(Some).ok_or_else(|| unreadable(&name))
     }
 
-    /// Gives the content in the bucket a number, unless it has one. Returns its number.
+    /// Assigns a number to the content in the bucket, unless it has one. Returns its number.
     pub async fn mark(&self, number: u64) -> Result<u64> {
         let object = Bytes::from(format!("{number:016x}"));
         match self.store.put(&self.names.marker(), vec![object], true).await {

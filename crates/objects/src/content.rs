@@ -137,7 +137,7 @@ impl Inner {
         }
     }
 
-    /// Deletes the object at a position. It may be gone already.
+    /// Deletes the object at a position. It may already be missing.
     pub(crate) async fn delete(&self, spot: Spot) -> Result<()> {
         let name = self.names.object(spot);
         let deleted = self.request(self.store.delete(&name)).await;

@@ -14,7 +14,7 @@ pub struct WithContent {
 }
 
 impl WithContent {
-    /// Puts the content in front of the engine of the rows.
+    /// Adds the content to the engine of the rows.
     pub fn new(rows: Arc<dyn Engine>, content: ObjectContent) -> Self {
         Self { rows, content: Arc::new(content) }
     }

@@ -26,7 +26,7 @@ pub trait Objects: fmt::Debug + Send + Sync + 'static {
     /// The size of an object.
     fn head<'a>(&'a self, name: &'a str) -> StoreFuture<'a, u64>;
 
-    /// Deletes an object. It may be gone already.
+    /// Deletes an object, which may already be missing.
     fn delete<'a>(&'a self, name: &'a str) -> StoreFuture<'a, ()>;
 
     /// Objects whose names start with `prefix` and are greater than `after`, in order.

@@ -315,7 +315,7 @@ async fn read_locked(session: &Session, commit: &Commit<'_>) -> std::result::Res
         head.push(Box::pin(session.client().execute(&session.statements.count_change, &[])));
     }
     let head = async { session.wait(async { Ok(first_error(pipelined(head).await)) }).await? };
-    // Polled in this order, so that BEGIN goes out first and the first read with it.
+    // Polled in this order, so that BEGIN is sent first, together with the first read.
     let (head, heads) = tokio::join!(biased; head, evaluate::heads(session, commit, true));
     head.and(heads)
 }

@@ -10,7 +10,8 @@ pub enum Failure {
     Guard,
     /// Another transaction conflicted; nothing was applied, and a retry may succeed.
     Conflict,
-    /// The connection broke, is in an unknown state, or timed out: the transaction may or may not be applied.
+    /// The connection broke, is in an unknown state, or timed out: it is unknown whether the transaction was
+    /// applied.
     Lost(String),
     /// The server no longer accepts writes; nothing was applied.
     Deposed(String),

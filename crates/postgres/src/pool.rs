@@ -147,7 +147,7 @@ impl Pool {
         Ok(self.adopt(&link))
     }
 
-    /// The number of servers that were used. While it stays the same, so does the server.
+    /// The number of servers used so far. If it is unchanged, so is the server.
     pub fn epoch(&self) -> u64 {
         self.epochs.load(Ordering::SeqCst)
     }

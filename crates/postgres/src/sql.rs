@@ -48,7 +48,7 @@ const HEADS: &str = "SELECT e.rk, e.ver, octet_length(e.val)::int8, \
      WHERE r.rk || ''::bytea = r.rk OFFSET 0) AS q \
      JOIN lazuli_row AS e ON e.tbl = q.tbl AND e.pk = q.pk AND e.rk = q.rk ORDER BY e.rk";
 
-/// The same, with locks. Locks the rows in the order of their keys, so that commits do not deadlock.
+/// The same rows, with locks. Locks the rows in the order of their keys, so that commits do not deadlock.
 const HEADS_LOCKED: &str = "SELECT e.rk, e.ver, octet_length(e.val)::int8, \
      CASE WHEN octet_length(e.val) <= $4::int8 AND e.rk = ANY($5::bytea[]) THEN e.val END FROM \
      (SELECT $1::int8 AS tbl, $2::bytea AS pk, r.rk FROM unnest($3::bytea[]) AS r(rk) \
@@ -75,7 +75,7 @@ const SCAN: &str = "SELECT pk, rk, ver, val FROM (\
      AND (pk, rk) >= ($2::bytea, $3::bytea) AND (pk, rk) < ($4::bytea, $5::bytea) \
      ORDER BY pk, rk LIMIT $6::int8) AS wanted) AS counted WHERE before < $7::int8 ORDER BY pk, rk";
 
-/// The same for rows whose keys are too long for the index.
+/// The same query for rows whose keys are too long for the index.
 const SCAN_LONG: &str = "SELECT pk, rk, ver, val FROM (\
      SELECT pk, rk, ver, val, sum(octet_length(val)) OVER (ORDER BY pk, rk ROWS UNBOUNDED PRECEDING) \
      - octet_length(val) AS before FROM (\

@@ -88,7 +88,7 @@ impl FromStr for PostgresUrl {
     }
 }
 
-/// The settings that PostgreSQL's driver does not know.
+/// The settings that PostgreSQL's driver does not support.
 struct Own<'a> {
     pool: usize,
     reads: Reads,

@@ -1,4 +1,4 @@
-//! Where the service keeps its own records in the engine: every partition and row name of the system table.
+//! The locations of the service's own records in the engine: all partition and row names of the system table.
 //!
 //! [`crate::inspect`] knows every kind of record. A new kind must be added there, too.
 //!

@@ -38,9 +38,9 @@ pub struct TableUsage {
 /// The counters of a queue: messages, not requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounts {
-    /// Messages put, also by a move from another queue.
+    /// Messages put, including moves from another queue.
     pub put: u64,
-    /// Messages dequeued, each time that a client got them.
+    /// Messages dequeued; a message counts each time that a client gets it.
     pub dequeued: u64,
     /// Messages deleted by a client, or moved to another queue. Cleared and expired ones do not count.
     pub deleted: u64,
@@ -84,12 +84,12 @@ impl UsageMetrics {
         self.queues.slot(account, name, name)
     }
 
-    /// The table was deleted; frees its slot.
+    /// Frees the slot of a deleted table.
     pub fn release_table(&self, account: &str, folded: &str) {
         self.tables.release(account, folded);
     }
 
-    /// The queue was deleted; frees its slot.
+    /// Frees the slot of a deleted queue.
     pub fn release_queue(&self, account: &str, name: &str) {
         self.queues.release(account, name);
     }
@@ -119,8 +119,8 @@ impl UsageMetrics {
         self.heat.turn();
     }
 
-    /// The partitions that were used most in this period and in the one before, the most used first; and how many
-    /// entities of all others were used.
+    /// The most used partitions of this period and the previous one, the most used first; and the number of
+    /// entities used in all others.
     pub fn hottest(&self) -> (Vec<Hot>, u64) {
         self.heat.hottest()
     }

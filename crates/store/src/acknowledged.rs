@@ -1,6 +1,6 @@
 //! The file that records the last acknowledged version, next to the directory that holds the data.
 //!
-//! Without it, a store whose data is gone looks like a new one, and a truncated log looks like a log with fewer
+//! Without it, a store without its data looks like a new one, and a truncated log looks like a log with fewer
 //! entries.
 //!
 //! What must stay true:

@@ -232,7 +232,7 @@ fn lock(dir: &Path) -> Result<File, OpenError> {
     Ok(file)
 }
 
-/// A small file as text; `None` if there is none.
+/// A small file as a string; `None` if it does not exist.
 pub fn read_small(path: &Path) -> Result<Option<String>, OpenError> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -267,7 +267,7 @@ pub fn sync_dir(dir: &Path) -> Result<(), OpenError> {
     File::open(dir).and_then(|file| file.sync_all()).map_err(OpenError::io("sync", dir))
 }
 
-// Elsewhere directories cannot be opened as files; the system makes their entries durable by itself.
+// Elsewhere directories cannot be opened as files; the system makes their entries durable without a sync.
 #[cfg(not(unix))]
 pub fn sync_dir(_: &Path) -> Result<(), OpenError> {
     Ok(())

@@ -1,8 +1,9 @@
-//! A consistent copy of everything in the store at one moment, read while writes continue.
+//! A snapshot of everything in the store, read while writes continue.
 //!
-//! Cost: the walk keeps the sorted files and memtables of its moment alive until it ends, and nothing that was written
-//! later. Memory is bounded by the memtables of that moment; disk space, by the size of the store at that moment. A
-//! snapshot of the sorted store would not do: as long as one is open, every memtable filled since stays in memory.
+//! Cost: the walk keeps the sorted files and memtables of its moment alive until it ends, but nothing that was
+//! written later. Memory is bounded by the memtables of that moment; disk space, by the size of the store at
+//! that moment. A snapshot of the sorted store is not suitable: as long as one is open, every memtable filled
+//! since stays in memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 

@@ -18,7 +18,7 @@ pub enum OpenError {
         /// The process id in the lock file, if any.
         by: String,
     },
-    /// The directory holds something else, or a store of a format that this version does not know.
+    /// The directory contains something else, or a store in a format that this version does not support.
     Format {
         /// The store's directory.
         dir: PathBuf,

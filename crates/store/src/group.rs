@@ -114,7 +114,7 @@ impl PendingReply {
         match self {
             PendingReply::Commit(reply, applied) => drop(reply.send(match (applied, result) {
                 (applied, Ok(())) => applied,
-                // Nothing of this commit was in the batch, whatever the batch's outcome.
+                // Nothing of this commit was in the batch, regardless of its outcome.
                 (Ok(Applied::Rejected { .. }), Err(error)) => Err(poisoned(&error.to_string())),
                 (Ok(Applied::Done { .. }), Err(error)) => Err(error.clone()),
                 (Err(error), Err(_)) => Err(error),

@@ -1,7 +1,7 @@
 //! The queue of jobs for the committer, and how it takes them in groups.
 //!
-//! The channel has no bound of its own: every job but the last holds a [permit](crate::permit) from before it is sent
-//! until its group is done.
+//! The channel itself has no bound: every job except the last holds a [permit](crate::permit) from before it is
+//! sent until its group is done.
 //!
 //! Callers that just got a result tend to send their next commit immediately, while the committer is already syncing
 //! other commits. Callers would then split into two alternating groups, and every commit would wait for two syncs. So the

@@ -111,7 +111,7 @@ fn is_excluded(table: &Table, id: GlobalTableId, hash: u64) -> bool {
     if let Some(filter) = &table.pinned_filter_block {
         return excludes(filter);
     }
-    // A filter in parts has an index of its own, which only the sorted store knows how to use.
+    // A partitioned filter has a separate index, which only the sorted store can use.
     let handle = table.regions.filter.filter(|_| table.regions.filter_tli.is_none());
     let cached = handle.and_then(|handle| table.cache.get_block(id, handle.offset()));
     cached.is_some_and(|block| excludes(&FilterBlock::new(block)))

@@ -1,7 +1,7 @@
-//! Rows in order: from the scan cache where it has them, from the sorted store where it does not.
+//! Rows in order: from the scan cache if it has them, otherwise from the sorted store.
 //!
-//! While it reads from the sorted store a scan records what makes the next one faster: the borders of segments where
-//! there are none, and the rows of segments that were scanned before.
+//! While it reads from the sorted store, a scan records what makes the next one faster: the borders of segments
+//! where there are none, and the rows of segments that were scanned before.
 
 use bytes::Bytes;
 use fjall::Slice;

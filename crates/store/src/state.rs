@@ -1,6 +1,7 @@
-//! The state that the store keeps from one run to the next besides the rows: the last version, the last table id.
+//! The state that the store keeps from one run to the next, in addition to the rows: the last version, the last
+//! table id.
 //!
-//! It is written with every group, so that neither ever decreases, whatever the clock does.
+//! It is written with every group, so that neither ever decreases, regardless of the clock.
 
 use bytes::Bytes;
 use lazuli_engine::{Error, Result, TableId, Version};

@@ -51,7 +51,7 @@ impl View {
         stored.map(|stored| cell::open(key, stored.into())).transpose()
     }
 
-    /// One cell by its key, if no file is needed to know it.
+    /// One cell by its key, if it can be determined without files.
     pub fn in_memory(&self, key: &[u8]) -> Result<Look<Option<Cell>>> {
         match self.resident.look(key, self.snapshot.seqno()) {
             Look::Cold => Ok(Look::Cold),

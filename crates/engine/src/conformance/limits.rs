@@ -40,8 +40,8 @@ pub async fn commits_beyond_the_bounds_are_rejected(factory: &impl EngineFactory
     done(engine, TABLE, "p", vec![upsert("a", "still works")]).await;
 }
 
-/// The largest batch that a service may send: a few bytes into each of 100 rows of 1 MiB. Several callers do so at once,
-/// and all of them succeed, some perhaps after `Busy`. Not part of the suite, because it takes a
+/// The largest batch that a service may send: a few bytes into each of 100 rows of 1 MiB. Several callers do so
+/// at once, and all of them succeed, some possibly after `Busy`. Not part of the suite, because it takes a
 /// while.
 pub async fn a_hundred_rows_of_a_mebibyte_are_updated_together(factory: &impl EngineFactory, callers: usize) {
     const ROWS: usize = 100;

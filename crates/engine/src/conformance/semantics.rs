@@ -178,8 +178,8 @@ pub async fn an_empty_commit_is_done(factory: &impl EngineFactory) {
     assert_eq!(everything(engine, TABLE).await, []);
 }
 
-/// The same key in another table or partition is another row, even if the encoding of one could be a prefix of
-/// the next.
+/// The same key in another table or partition is a different row, even if the encoding of one could be a prefix
+/// of the next.
 pub async fn tables_and_partitions_are_separate(factory: &impl EngineFactory) {
     let engine = &*factory.open(Clock::system()).await;
     let tables = [

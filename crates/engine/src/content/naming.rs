@@ -1,4 +1,5 @@
-//! Finds the pieces that rows refer to. A sweep, a copy and a check need them, and only the services know them.
+//! Finds the pieces that rows refer to. A sweep, a copy and a check need them, and only the services know how
+//! to find them.
 
 use super::{Content, Piece, Swept};
 use crate::types::{RowView, TableId};

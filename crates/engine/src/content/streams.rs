@@ -1,4 +1,4 @@
-//! Assigns positions to pieces in stores that have no files of their own.
+//! Assigns positions to pieces in stores without files.
 //!
 //! Invariants: positions within a stream do not overlap, and a stream belongs to one process. Positions are
 //! compatible with a store that uses pack files, so that it can adopt the pieces: there is a bounded number of

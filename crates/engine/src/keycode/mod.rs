@@ -85,7 +85,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes of `range`, each bound with `prefix` in front.
+    /// The bytes of `range`, with `prefix` before each bound.
     pub fn new(prefix: &[u8], range: &KeyRange) -> Self {
         let is_point = matches!(&range.start, Bound::Included(_)) && range.start == range.end;
         Self { start: lower(prefix, &range.start), end: upper(prefix, &range.end), is_point }
@@ -138,7 +138,7 @@ fn after_partition(prefix: &[u8], partition: &str) -> Vec<u8> {
 
 /// The bytes are the same in UTF-8 and in this code.
 fn is_plain(bytes: &[u8]) -> bool {
-    // No early exit, so that the compiler can look at many bytes at once.
+    // No early exit, so that the compiler can process many bytes at once.
     bytes.iter().fold(true, |plain, &b| plain & (b > ESCAPE) & (b < FOUR_BYTES))
 }
 

@@ -130,7 +130,7 @@ impl StreamLedger {
         locked(&self.changes)
     }
 
-    /// Are there streams to renew and to give up?
+    /// Does this front end own streams?
     fn has_any(&self) -> bool {
         self.has_adopted.load(Ordering::Relaxed) || !self.own().is_empty()
     }

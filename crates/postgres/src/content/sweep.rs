@@ -48,7 +48,8 @@ impl ChunkSweep {
             unused.insert(stream);
         });
         for (stream, kept) in &self.kept {
-            // Unless pieces of another store were put into it meanwhile, or another process sweeps it.
+            // Skips the stream if pieces of another store were put into it in the meantime, or if another
+            // process sweeps it.
             if unused.contains(stream) && self.inner.ledger.begin_sweep(*stream).await? {
                 let settled = self.settle(*stream, kept, &mut swept).await;
                 self.inner.ledger.end_sweep(*stream, settled.as_ref().ok().copied()).await?;

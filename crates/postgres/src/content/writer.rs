@@ -20,7 +20,7 @@ const UNKNOWN_PIECE_BYTES: u32 = 4 * 1024 * 1024;
 pub struct ChunkWriter {
     inner: Arc<Inner>,
     fold: Option<Fold>,
-    /// Number of bytes still expected, if the caller has said so.
+    /// Number of bytes still expected, if the caller has announced it.
     expected: Option<u64>,
     gathered: BytesMut,
     permit: Option<OwnedSemaphorePermit>,

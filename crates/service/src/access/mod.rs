@@ -23,7 +23,7 @@ use lazuli_model::{ErrorCode, Failure, OperationKind, Permissions, Service};
 pub struct Grant {
     /// The account that the request addresses.
     pub account: String,
-    /// Where the account's records are. It differs between two accounts of one name that existed one after the other.
+    /// The prefix of the account's records. It differs between successive accounts of the same name.
     pub home: String,
     /// The request came to the secondary endpoint, which permits only reads.
     pub read_only: bool,

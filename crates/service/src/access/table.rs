@@ -104,8 +104,8 @@ pub fn authorize_batch(grant: &Grant) -> Result<(), Failure> {
 }
 
 impl Grant {
-    /// May the client learn anything about the table? With a SAS of another table it may not even learn whether the
-    /// table exists.
+    /// May the client learn anything about the table? With a SAS of another table, it must not even learn
+    /// whether the table exists.
     pub fn covers(&self, table: &TableName) -> bool {
         matches!(self.scope, Scope::Everything) || self.covers_resource(Service::Table, &table.folded())
     }

@@ -4,7 +4,8 @@
 //! A client may create one in the meantime, so the removal first closes the account:
 //!
 //! 1. Mark the record of the account as closing.
-//! 2. Put the row `closed` into each of its partitions. A creation demands, in its own commit, that there is none.
+//! 2. Put the row `closed` into each of its partitions. Every creation requires in its commit that this row
+//!   does not exist.
 //! 3. Look for containers. If there are any, open the account again.
 //! 4. Delete the record, unless it was changed since step 1.
 //!
@@ -64,7 +65,7 @@ impl Accounts {
         Err(lazuli_engine::Error::Conflict.into())
     }
 
-    /// Handles a row `closed` that the sweep has found. `true` if it is gone.
+    /// Handles a row `closed` that the sweep has found. `true` if the row no longer exists.
     pub(crate) async fn settle(&self, row: &Row) -> Result<bool> {
         if !is_old(&self.clock, row.version) {
             return Ok(false);

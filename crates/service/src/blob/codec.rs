@@ -17,7 +17,7 @@ pub fn corrupt(what: &str) -> Error {
 #[derive(Default)]
 pub struct Encoder(Vec<u8>);
 
-/// Spare capacity behind a record, so that an engine can store it without copying it.
+/// Spare capacity after a record, so that an engine can store it without copying it.
 const SPARE_BYTES: usize = 16;
 
 impl Encoder {

@@ -163,7 +163,7 @@ impl Guard {
         self.meets(Purpose::Change, blob)
     }
 
-    /// The key in the request must be the one that the blob was written with.
+    /// The key in the request must be the one with which the blob was written.
     pub fn has_key(&self, blob: &Revision) -> Result<()> {
         if blob.encryption.scope.is_some() && self.key_sha256.is_some() {
             return Err(ErrorCode::BlobCustomerSpecifiedEncryptionMismatch.into());
@@ -221,7 +221,7 @@ impl Guard {
     }
 }
 
-/// The key that a request sends must be the one that the blob was written with.
+/// The key in the request must be the one with which the blob was written.
 pub fn same_key(own: Option<[u8; 32]>, sent: Option<[u8; 32]>) -> std::result::Result<(), ErrorCode> {
     match (own, sent) {
         _ if own == sent => Ok(()),

@@ -46,9 +46,9 @@ impl Core {
         Ok(found.ok_or(ErrorCode::BlobNotFound)?)
     }
 
-    /// A snapshot or version that is not deleted; the blob itself if it is that version. Head and row are read together: the
-    /// head knows which are deleted, and a version that is replaced moves from one to the other. If a deleted one can be
-    /// restored, the failure says so.
+    /// A snapshot or version that is not deleted; the current blob if it is that version. Head and row are read
+    /// together: the head records which are deleted, and a version that is replaced moves from the head to a
+    /// row. If a deleted one can be restored, the failure says so.
     async fn revision_at(&self, at: &At, which: Which) -> Result<Option<(Which, Revision)>> {
         let Some(row) = row_of(which) else { return Ok(None) };
         let found = self.engine().get(at.tables.blobs, &at.name, &[keyspace::HEAD, &row]).await?;

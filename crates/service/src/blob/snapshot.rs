@@ -24,7 +24,7 @@ enum Attempt {
 }
 
 impl Core {
-    /// Snapshot Blob. Times of snapshots increase whatever the clock does.
+    /// Snapshot Blob. Times of snapshots always increase, regardless of the clock.
     pub async fn snapshot(&self, at: &At, guard: Guard, metadata: Option<Metadata>) -> Result<Outcome> {
         let mut ticks = self.clock().ticks();
         for _ in 0..ATTEMPTS_MAX {

@@ -18,7 +18,7 @@ const COPIES_BYTES_MAX: usize = 4 * MIB;
 const DOUBTS_BYTES_MAX: usize = 8 * MIB;
 /// Memory for tags that may be out of date.
 const TAGS_BYTES_MAX: usize = 8 * MIB;
-/// Memory of an entry besides its strings: in a queue, and in the map that knows it.
+/// Memory of an entry besides its strings: in a queue, and in the map of queued entries.
 const ENTRY_BYTES: usize = 320;
 
 /// Upper bound of the memory of the list.

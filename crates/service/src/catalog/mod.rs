@@ -67,7 +67,7 @@ pub struct Live {
 /// A container to create.
 #[derive(Clone, Debug)]
 pub struct NewContainer {
-    /// Its name as the client spells it.
+    /// Its name in the letter case of the client.
     pub name: String,
     /// Number of engine tables that it needs, at least one.
     pub tables: usize,
@@ -185,7 +185,8 @@ impl Catalog {
         match self.engine.apply(TableId::SYSTEM, &partition, writes).await? {
             Applied::Done { .. } => Ok(Created::Done(record)),
             Applied::Rejected { index: 0, .. } => Ok(Created::Exists),
-            // The account is being removed. If that fails, a retry succeeds; if not, the account is gone.
+            // The account is being removed. If that fails, a retry succeeds; otherwise, the account no longer
+            // exists.
             Applied::Rejected { .. } => Err(ErrorCode::ServerBusy.into()),
         }
     }
@@ -311,8 +312,8 @@ impl Catalog {
         Ok(self.clock.ticks() < free)
     }
 
-    /// Changes a container that may be cached. The cache forgets it before and after the change, even if the outcome is
-    /// unknown.
+    /// Changes a container that may be cached. It is removed from the cache before and after the change, even
+    /// if the outcome is unknown.
     async fn apply(&self, name: Name<'_>, writes: Vec<Write>) -> Result<Applied> {
         let partition = keyspace::containers(name.service, name.home);
         self.locked().unsettle(name);

@@ -138,7 +138,7 @@ impl Services {
         self.run_queue(grant, operation)
     }
 
-    /// Executes an operation in a task of its own.
+    /// Executes an operation in a separate task.
     pub async fn execute_queue_detached(&self, detached: DetachedOperation<Operation>) -> Result<Outcome> {
         let (grant, operation) = detached.into_parts();
         self.run_queue(&grant, operation).await

@@ -3,7 +3,7 @@
 //! Two queues are two tables of the engine, and a commit changes one. So messages are moved in three steps:
 //!
 //! 1. In the first queue, one commit replaces some messages by a row `x/<token>` that contains them and the id
-//!   of the second queue.
+//!    of the second queue.
 //! 2. In the second queue, one commit puts the messages and a row `y/<token>`, unless there is such a row.
 //! 3. In the first queue, the row `x/<token>` is deleted.
 //!

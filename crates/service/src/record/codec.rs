@@ -1,6 +1,6 @@
 //! The building blocks of records: numbers, strings and lists as bytes.
 //!
-//! Reading never panics, and never allocates or loops beyond the size of the record, whatever its bytes are.
+//! Reading never panics, and never allocates or loops beyond the size of the record, for any bytes.
 
 use bytes::Bytes;
 use lazuli_engine::{Error, Result};

@@ -12,7 +12,7 @@ use super::codec::{FORMAT, RecordReader, RecordWriter, corrupt};
 
 /// The format with the settings that only the Blob service has.
 const FORMAT_BLOB: u8 = 2;
-/// The same, with logs in format 2.0.
+/// The same format, with logs in format 2.0.
 const FORMAT_LOG_2: u8 = 3;
 
 /// The properties as bytes.

@@ -42,7 +42,7 @@ impl Services {
         self.run_table(grant, operation, query_time_max)
     }
 
-    /// Executes an operation in a task of its own.
+    /// Executes an operation in a separate task.
     pub async fn execute_table_detached(&self, detached: DetachedOperation<Operation>) -> Result<Outcome> {
         let (grant, operation) = detached.into_parts();
         self.run_table(&grant, operation, self.options.query_time_max).await

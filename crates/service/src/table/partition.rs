@@ -12,7 +12,7 @@ pub struct PartitionUse<'a> {
     pub table: &'a TableName,
     /// Its key.
     pub partition: &'a str,
-    /// Number of entities that the operation names; a query counts as one.
+    /// Number of entities in the operation; a query counts as one.
     pub entities: usize,
 }
 

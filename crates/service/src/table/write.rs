@@ -1,4 +1,4 @@
-//! Changes of entities: one, or several of a partition together.
+//! Changes of entities: a single one, or several in the same partition.
 
 use std::sync::Arc;
 

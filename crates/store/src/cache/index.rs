@@ -180,8 +180,8 @@ impl Index {
         true
     }
 
-    /// Makes room for one more segment by dropping some that have no rows. Borders have a small share of their own, so
-    /// that one long scan does not evict ranges that are scanned often.
+    /// Makes room for one more segment by dropping some that have no rows. Borders have a separate small share,
+    /// so that one long scan does not evict ranges that are scanned often.
     fn make_room_for_border(&mut self, bytes: usize, bytes_max: usize) -> bool {
         let mut probes = 0;
         while self.border_bytes + bytes > borders_bytes_max(bytes_max) {

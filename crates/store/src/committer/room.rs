@@ -8,8 +8,8 @@ use crate::error::poisoned;
 use crate::limits::STALL_POLL;
 
 impl Committer {
-    /// Waits while background work is behind, or while rows in memory leave no space for `bytes` more; an error if
-    /// background work has died.
+    /// Waits while background work is behind, or while rows in memory leave no space for `bytes` more; an error
+    /// if background work has failed.
     pub(super) fn wait_for_room(&self, bytes: u64) -> Result<()> {
         loop {
             let has_room = self.files.unwritten_bytes() + bytes <= self.unwritten_bytes_max
@@ -49,7 +49,7 @@ impl Committer {
         self.space.check(needed, if frees { reserve / 2 } else { reserve })
     }
 
-    /// The same for a decided commit that joins a group of `group_bytes`.
+    /// Like [`Self::check_space`], for a decided commit that joins a group of `group_bytes`.
     pub(super) fn check_space_of(&self, decided: &Decided, group_bytes: usize) -> Result<()> {
         let frees = decided.changes.iter().any(|change| change.state.is_none());
         self.check_space(group_bytes + decided.bytes, frees)

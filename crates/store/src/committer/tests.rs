@@ -285,8 +285,8 @@ impl Log for RecordingLog {
     }
 }
 
-/// Every batch waits for the disk, unless the options say that none does. Erasures did not wait: a loss of power could
-/// leave a hole in one of them in front of a synced commit, and the store was reported as damaged.
+/// Every batch waits for the disk, unless the options say that none does. Erasures did not wait: a loss of
+/// power could leave a hole in one of them before a synced commit, and the store was reported as damaged.
 #[tokio::test]
 async fn commits_and_erasures_wait_for_the_disk() {
     for asked in [Durability::Full, Durability::Relaxed] {

@@ -34,7 +34,7 @@ const PROBE: &str = "probe";
 pub enum Lane {
     /// For pieces that share syncs.
     Small,
-    /// For pieces large enough for a sync of their own.
+    /// For pieces large enough for a separate sync.
     Large,
 }
 

@@ -108,7 +108,7 @@ fn find(inner: &Inner, piece: Piece) -> Result<Arc<Pack>> {
     pack.filter(|pack| !pack.is_dead(&piece)).ok_or_else(|| missing(piece))
 }
 
-/// A range of whole blocks, and the part of it that is wanted.
+/// A range of whole blocks, and the part of it that is needed.
 struct Blocks {
     bytes: Vec<u8>,
     wanted: Range<usize>,

@@ -369,7 +369,7 @@ async fn many_downloads_get_small_chunks() {
     assert!(content.inner.read_room(all).is_some());
 }
 
-/// Users who may read the directory around the packs may not read the packs.
+/// Users who can read the directory of the store must not be able to read the packs.
 #[tokio::test]
 async fn packs_are_for_their_owner() {
     let (dir, disk) = (tempfile::tempdir().unwrap(), Faulty::new());

@@ -97,7 +97,7 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Writes the rest and asks for the syncs.
+    /// Writes the rest and requests the syncs.
     async fn finish(mut self) -> Result<(Worker, Vec<Synced>)> {
         let mut worker = self.rested().await?;
         let slot = self.inner.write_slot().await?;

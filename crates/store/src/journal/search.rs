@@ -1,12 +1,12 @@
 //! Looks for a complete batch after an unreadable one. If there is one, the unreadable one was damaged after it was
 //! written, and the batches after it must not be cut off.
 //!
-//! But a row may contain a copy of a batch: any client can store one. So data inside a row of the unreadable batch does
-//! not count as a batch of the log if the row matches its checksum. If the row does not match, the data counts only if
-//! complete batches follow each other from there to the very end of the log: then the length of the row may be what is
-//! wrong.
+//! But a row may contain a copy of a batch: any client can store one. So data inside a row of the unreadable
+//! batch does not count as a batch of the log if the row matches its checksum. If the row does not match, the
+//! data counts only if complete batches follow each other from there to the very end of the log: then the
+//! length of the row may be wrong.
 //!
-//! What must stay true: whatever rows contain, the work is bounded.
+//! What must stay true: the work is bounded for any contents of rows.
 
 use std::ops::Range;
 

@@ -130,7 +130,7 @@ fn a_batch_inside_a_row_is_not_a_batch_of_the_log() {
             }
             check(&[&one[..], &next[..length]].concat(), one.len(), Some((5, 5)), Tail::Torn);
         }
-        // A lost sector in the row, behind the copy.
+        // A lost sector in the row, after the copy.
         let mut holed = [&one[..], &next[..]].concat();
         holed[1024..1536].fill(0);
         check(&holed, one.len(), Some((5, 5)), Tail::Holed);

@@ -27,7 +27,7 @@ pub async fn contents_of_every_size_are_read_back(factory: &impl ContentFactory)
     }
 }
 
-/// However the bytes are divided into writes, and whatever length was announced, they are stored in order.
+/// Bytes are stored in order, regardless of their division into writes and of the announced length.
 pub async fn content_that_arrives_in_parts_is_stored_in_order(factory: &impl ContentFactory) {
     let mut home = factory.home().await;
     let content = home.open().await;

@@ -187,7 +187,7 @@ impl Core {
         }
     }
 
-    /// Executes one commit. Returns the outcomes of the first appends, as many as it decided on, and the fill
+    /// Executes one commit. Returns the outcomes of the first appends, for all that it decided on, and the fill
     /// level of the tail; `None` if the blob has other runs by now.
     async fn append_once(
         &self,

@@ -106,7 +106,7 @@ impl Core {
         }
     }
 
-    /// Prepares the content for the commit; `None` if an uncommitted block is gone.
+    /// Prepares the content for the commit; `None` if an uncommitted block no longer exists.
     async fn prepare(&self, at: &At, gathered: &mut Gathered) -> Result<Option<Ready>> {
         if let Some(stored) = inline(gathered, self.content.inline_max()) {
             let installed = Installed { stored, writes: Vec::new(), pin: None };

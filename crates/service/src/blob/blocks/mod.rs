@@ -63,8 +63,8 @@ impl StagedRow {
     }
 }
 
-/// Reads all uncommitted blocks of a blob in the order of their ids, page by page. A block that is uploaded again in the
-/// meantime may be missing while a later upload of another block is there.
+/// Reads all uncommitted blocks of a blob in the order of their ids, page by page. A block that is uploaded
+/// again in the meantime may be missing while a later upload of another block is present.
 pub struct StagedRows<'a> {
     core: &'a Core,
     at: &'a At,

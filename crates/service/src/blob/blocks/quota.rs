@@ -2,7 +2,7 @@
 //!
 //! Blocks are rows without a common head that could count them, so each process counts in memory. It stores how
 //! many more blocks a blob can certainly take, and counts the rows again when those are used up. What must stay
-//! true: memory is bounded, and a process that has forgotten a blob counts its rows. Each front end of a
+//! true: memory is bounded, and a process without a count for a blob counts its rows. Each front end of a
 //! database counts independently, so together they can exceed the limit.
 
 use std::collections::HashMap;

@@ -178,7 +178,7 @@ impl Core {
 fn is_final(error: &Error) -> bool {
     match error {
         Error::Rejected(failure) => failure.code != ErrorCode::ServerBusy,
-        // Damaged content does not recover by itself, and the copy would be tried again forever.
+        // Damaged content does not recover, and the copy would be retried forever.
         Error::Engine(error) => {
             matches!(error, lazuli_engine::Error::TooLarge(_) | lazuli_engine::Error::Corrupt(_))
         }

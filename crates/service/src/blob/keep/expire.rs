@@ -1,8 +1,8 @@
 //! Removes states that can no longer be restored.
 //!
 //! The commit requires that everything that decides which states are expired is unchanged. So a state that is
-//! restored at the last moment stays, and an expired one can never come back, whatever the clock does. New
-//! states do not matter: a busy blob gets them faster than the rows of the old ones can be read.
+//! restored at the last moment stays, and an expired one can never come back, even if the clock is set back.
+//! New states do not matter: a busy blob gets them faster than the rows of the old ones can be read.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! The life of a snapshot or version: it exists, is deleted but can be restored, or is gone.
+//! The life of a snapshot or version: it exists, is deleted but can be restored, or no longer exists.
 
 use lazuli_model::DateTime;
 use lazuli_model::blob::protection::DeletedInfo;

@@ -1,6 +1,6 @@
 //! Old states of blobs that are retained: deleted ones that can be restored, and versions.
 //!
-//! | what | where it is kept |
+//! | what | where it is stored |
 //! |---|---|
 //! | a deleted blob | in the head |
 //! | a deleted snapshot or version | in its row, with its deletion |

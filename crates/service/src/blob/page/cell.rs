@@ -237,7 +237,8 @@ mod tests {
         }
     }
 
-    /// Every sequence of writes and clears, split over two epochs anywhere, gives the same pages as an array.
+    /// Every sequence of writes and clears, divided over two epochs at any point, results in the same pages as
+    /// with an array.
     #[test]
     fn cells_agree_with_an_array_of_pages() {
         let mut state = 1_u64;

@@ -1,13 +1,14 @@
-//! Unnames the generations of a blob that no state names, and releases their content.
+//! Unnames the generations of a blob that no state refers to, and releases their content.
 //!
-//! A blob that is overwritten all the time leaves thousands of small generations between two rounds. So one commit unnames
-//! the rows of many generations, and one scan of the other rows decides about the pieces of many generations: the cost grows
-//! with the number of rows, not with its square.
+//! A blob that is constantly overwritten leaves thousands of small generations between two rounds. So one
+//! commit unnames the rows of many generations, and one scan of the other rows covers the pieces of many
+//! generations: the cost grows with the number of rows, not with its square.
 //!
 //! What must stay true:
-//! - A generation is never named again once no upload pins it, all commits in progress are decided, and no state names it: a
-//!   new state takes over a generation only from another state, and every other commit requires the rows of the generations
-//!   that it names. The only exceptions are expired states, which can come back: see [`Reclaim::unname`].
+//! - A generation is never referenced again once no upload pins it, all commits in progress are decided, and no
+//!   state refers to it: a new state takes over a generation only from another state, and every other commit
+//!   requires the rows of the generations that it refers to. The only exceptions are expired states, which can
+//!   come   back: see [`Reclaim::unname`].
 //! - Pins are checked after the generation was unnamed: from then on no reader can find it.
 //! - A row is forgotten only after all its pieces were released, and the marker of a page blob only after its pages.
 
@@ -73,17 +74,18 @@ impl Portion {
 }
 
 impl Reclaim {
-    /// Makes generations unnameable that nothing names.
+    /// Makes generations unreferenceable that nothing refers to.
     ///
-    /// The first commit demands that the states are those that were read. A blob that is written all the time never has the
-    /// same states for long enough, so after a conflict they are read again, now after the rows of the generations. Unless
-    /// some states have expired and could be restored meanwhile, a change of the others no longer matters.
+    /// The first commit requires that the states have not changed since they were read. A blob that is
+    /// constantly written never has the same states for long enough, so after a conflict they are read again,
+    /// now after the rows of the generations. Unless some states have expired and could be restored in the
+    /// meantime, a change of the others no longer matters.
     pub(super) async fn unname(&self, at: &At, partition: &mut Partition) -> Result<Progress> {
         let mut progress = Progress::Done;
         let (mut rows, mut recent) = (Vec::new(), Vec::new());
         for generation in partition.garbage() {
             let segments = &partition.segments[&generation];
-            // A request that is about to read the generation also finds unnameable rows.
+            // A request that is about to read the generation also finds unreferenceable rows.
             if self.core.pins.has_generation(at.tables.blobs, &at.name, generation) {
                 progress = Progress::Again;
             } else if let Some(until) = self.recent_until(segments, SHARED_UPLOAD_GRACE) {

@@ -87,7 +87,7 @@ pub struct Partition {
     pub segments: BTreeMap<Generation, Vec<ContentRow>>,
     /// Segments that nothing can refer to any more.
     pub unnamed: BTreeMap<Generation, Vec<ContentRow>>,
-    /// The generations that have become unnameable since the scan, at least in part.
+    /// The generations that have become unreferenceable since the scan, at least in part.
     pub fresh: HashSet<Generation>,
     /// The number of the latest pin before the scan.
     pub last_pin: u64,

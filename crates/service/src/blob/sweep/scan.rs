@@ -159,7 +159,7 @@ impl State {
                 self.is_dirty |= found.is_live;
             }
             Some(RowKind::Event(_)) => self.see_event(found),
-            // Pages name no content, and are deleted with their generation.
+            // Pages refer to no content, and are deleted with their generation.
             Some(RowKind::Cell(..)) | None => {}
         }
         Ok(())

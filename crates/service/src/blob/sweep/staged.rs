@@ -72,8 +72,8 @@ impl Reclaim {
         Ok((progress, !sorted.live.is_empty() || progress == Progress::Again))
     }
 
-    /// The replaced blocks that stay replaced; `None` if an upload is under way. An upload that is rejected is stored for a
-    /// moment, and seems to replace an earlier one until it is withdrawn.
+    /// The replaced blocks that stay replaced; `None` if an upload is in progress. A rejected upload is stored
+    /// for a moment, and seems to replace an earlier one until it is withdrawn.
     async fn surely_replaced(&self, at: &At, replaced: Vec<String>) -> Result<Option<Vec<String>>> {
         if self.core.pins.has_blob(at.tables.blobs, &at.name) {
             return Ok(None);

@@ -1,9 +1,10 @@
 //! Find Blobs by Tags, in one container or in all containers of an account.
 //!
-//! A search reads rows of the index, and the heads of the blobs that they name, many at a time. Its cost is proportional to
-//! the results of the most selective `=`, plus one look-up for each container. Nobody counts the rows of a tag, so a search
-//! with several `=` reads a few rows of each tag, beginning at the same blob, and uses the rows that reach furthest. Each
-//! round gets at least that far in every tag, so the most selective tag determines the number of rounds.
+//! A search reads rows of the index, and the heads of the blobs that they refer to, many at a time. Its cost is
+//! proportional to the results of the most selective `=`, plus one look-up for each container. The rows of a
+//! tag are not counted, so a search with several `=` reads a few rows of each tag, beginning at the same blob,
+//! and uses the rows that reach furthest. Each round gets at least that far in every tag, so the most selective
+//! tag determines the number of rounds.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -29,7 +30,7 @@ const ROWS_FIRST: usize = 16;
 const ROWS_MAX: usize = 256;
 /// Maximum containers looked up at a time.
 const CONTAINERS_MAX: usize = 256;
-/// Maximum heads read at a time. They may hold small content.
+/// Maximum heads read at a time. They may contain small content.
 const HEADS_MAX: usize = 32;
 
 /// A search in progress.
@@ -192,7 +193,7 @@ impl Search<'_> {
                     found.insert(row.partition, blob.tags);
                 }
             }
-            // An engine may return fewer rows than it was asked for.
+            // An engine may return fewer rows than requested.
             let done = page.next.map_or(ranges.len(), |next| {
                 ranges.iter().take_while(|range| range.start != Bound::Included(next.clone())).count()
             });

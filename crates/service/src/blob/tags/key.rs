@@ -45,8 +45,9 @@ pub struct Span {
 }
 
 impl Span {
-    /// The rows of each tag of which a query allows only one value: a blob that matches is in all of these spans. Without
-    /// such a tag, the rows of the tag whose values the query narrows most. None if the query has no comparison.
+    /// The rows of each tag of which a query allows only one value: a blob that matches is in all of these
+    /// spans. Without such a tag, the rows of the tag whose values the query narrows most. Empty if the query
+    /// has no comparison.
     pub fn of(query: &TagQuery) -> Vec<Self> {
         let mut spans: Vec<Self> = Vec::new();
         for comparison in &query.comparisons {

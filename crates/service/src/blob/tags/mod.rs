@@ -6,7 +6,7 @@
 //! 1. Announce: the rows of new tags are durable before the commit that gives the blob those tags.
 //! 2. Verify: a search reads the head of each blob in the index, and returns those whose tags match.
 //! 3. Clean: the sweep removes a row only if the blob does not have the tag, no announcement can still be in
-//!   progress, and the row has not been announced again in the meantime.
+//!    progress, and the row has not been announced again in the meantime.
 //!
 //! So the index may contain too many blobs, but never too few.
 
