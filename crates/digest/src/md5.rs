@@ -237,8 +237,8 @@ impl Not for Word {
 #[inline(always)]
 fn rounds<W: Words>(state: &mut [W; 4], message: &[W; 16]) {
     let [mut a, mut b, mut c, mut d] = *state;
-    // The parts of the second function have no bits in common, so they can be added one by one, with the one
-    // that depends on the previous step last.
+    // The parts of the second function have no bits in common, so they can be added one by one: the one that
+    // depends on the previous step comes last.
     let first = |x: W, y: W, z: W, sum: W| sum + (z ^ (x & (y ^ z)));
     let second = |x: W, y: W, z: W, sum: W| sum + (y & !z) + (x & z);
     let third = |x: W, y: W, z: W, sum: W| sum + (x ^ (y ^ z));

@@ -9,7 +9,7 @@
 //! | head of a segment | number, from 1 on (2), length of its content (8) |
 //! | content of the segment | |
 //! | CRC-64 of the segment, if the flag is set | (8) |
-//! | CRC-64 of all content, behind the last segment, if the flag is set | (8) |
+//! | CRC-64 of all content, after the last segment, if the flag is set | (8) |
 
 use lazuli_model::{ErrorCode, Failure};
 

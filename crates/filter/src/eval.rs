@@ -1,6 +1,6 @@
 //! Evaluates a filter on anything with named fields, directly following the rules.
 //!
-//! To evaluate one filter on many rows, use [`crate::Matcher`], which must give the same results.
+//! To evaluate one filter on many rows, use [`crate::Matcher`], which must have the same results.
 
 use lazuli_model::table::entity::{PARTITION_KEY, ROW_KEY, TIMESTAMP};
 use lazuli_model::table::filter::Expr;

@@ -49,7 +49,7 @@ struct Parser<'a> {
     schema: Schema,
     /// Parts parsed since the innermost open parenthesis.
     frame: Frame<'a>,
-    /// The same for the enclosing parentheses.
+    /// The same list for the enclosing parentheses.
     outer: Vec<Frame<'a>>,
     /// Number of comparisons and other conditions so far.
     terms: usize,

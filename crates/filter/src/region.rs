@@ -49,7 +49,7 @@ impl Span<'_> {
 /// Row keys.
 type Rows<'a> = Vec<Span<'a>>;
 
-/// The same rows in every partition of a stretch.
+/// A set with the same rows in every partition of a stretch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Piece<'a> {
     partitions: Span<'a>,

@@ -14,7 +14,7 @@ use std::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// The same request gets the same response.
+    /// A repeated request gets the same response.
     Never,
     /// It may succeed later.
     Later,
@@ -384,7 +384,7 @@ impl Failure {
         self
     }
 
-    /// The same failure, found earlier than in the operation.
+    /// The same failure, but found earlier than in the operation.
     pub fn found_in(mut self, origin: Origin) -> Self {
         self.origin = origin;
         self

@@ -69,7 +69,7 @@ impl Service {
         }
     }
 
-    /// The same header before version 2009-09-19.
+    /// The `Server` header before version 2009-09-19.
     pub const fn server_header_2009(self) -> &'static str {
         match self {
             Service::Blob => "Blob Service Version 1.0 Microsoft-HTTPAPI/2.0",

@@ -126,7 +126,7 @@ impl<'a> ConnectionString<'a> {
         Ok(parsed)
     }
 
-    /// The account, if the string names one.
+    /// The account, if the string contains one.
     pub fn account(&self) -> Option<&str> {
         if self.emulator.is_some() { Some(DEVELOPMENT_ACCOUNT) } else { self.get("AccountName") }
     }

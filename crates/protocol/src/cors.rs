@@ -43,7 +43,7 @@ pub fn fields(head: &Head<'_>, rules: &[CorsRule], response: &Response) -> Vec<R
     let origin = head.get_filled("origin");
     let rule = match origin {
         Some(origin) => rule_for(rules, origin, head.method),
-        // The response may be cached and given to a page: where all may see it, it says so.
+        // The response may be cached and used for another page, so it states whether all origins are allowed.
         None if reads => rules.iter().find(|rule| is_for_all(rule) && is_for_method(rule, head.method)),
         None => None,
     };

@@ -194,8 +194,8 @@ pub struct Config {
     pub events: Vec<events::Route>,
     /// Settings of the Blob service that Azure keeps in its management plane.
     pub blob: BlobSettings,
-    /// Host names that requests may be addressed to; empty for any. An entry that starts with a dot stands for all names
-    /// that end with it. Addresses are always allowed.
+    /// Host names that requests may be addressed to; empty for any. An entry that starts with a dot allows all
+    /// names that end with it. Addresses are always allowed.
     pub allowed_hosts: Vec<String>,
     /// The number of allocated bytes, if the program uses a counting allocator.
     pub allocated: Option<fn() -> AllocatedBytes>,

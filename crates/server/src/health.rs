@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// A stalled engine made every health check hang, and each one left another call behind.
+    /// A stalled engine made every health check hang, and each one left another pending call.
     #[tokio::test(start_paused = true)]
     async fn checks_of_a_stalled_engine_return_in_time_and_share_one_probe() {
         let memory = Memory::new(Clock::system());

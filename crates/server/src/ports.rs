@@ -127,7 +127,7 @@ fn bound(address: SocketAddr) -> io::Result<TcpSocket> {
 
 impl fmt::Display for PortError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // There are several listeners, so an error must name the one that failed.
+        // There are several listeners, so the error names the one that failed.
         let what = match self.purpose {
             PortPurpose::Service(Service::Blob) => "blobs",
             PortPurpose::Service(Service::Queue) => "queues",

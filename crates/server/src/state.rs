@@ -121,7 +121,7 @@ impl State {
         Self::new(Services::new(engine, options), directory, config)
     }
 
-    /// The same state, accepting bearer tokens.
+    /// The state with bearer tokens enabled.
     pub fn with_oauth(self, oauth: Option<Arc<Oauth>>) -> Self {
         Self { oauth, ..self }
     }

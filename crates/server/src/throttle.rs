@@ -1,9 +1,9 @@
 //! Token buckets: how many requests an account, and how many entities a partition, may use per second.
 //!
-//! A bucket is one number: the moment at which it will be full again. So all buckets are one array of fixed
-//! size, without locks, regardless of the number of accounts and partitions. A name has two slots, found by
-//! hashing with a secret. It is rejected only when both are used up, so a name that shares a slot with a busy
-//! one can still use the other.
+//! A bucket is one number: the time at which it will be full again. So all buckets are one array of fixed size,
+//! without locks, regardless of the number of accounts and partitions. A name has two slots, found by hashing
+//! with a secret. It is rejected only when both are used up, so a name that shares a slot with a busy one can
+//! still use the other.
 
 use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::net::IpAddr;

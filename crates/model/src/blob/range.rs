@@ -81,7 +81,7 @@ impl ResponseExtent {
         Failure::from(ErrorCode::InvalidRange).detail("Content-Range", format!("bytes */{size}"))
     }
 
-    /// The same as offset and length, for a blob of `size` bytes.
+    /// The same range as offset and length, for a blob of `size` bytes.
     pub fn span(self, size: u64) -> (u64, u64) {
         match self {
             ResponseExtent::Full => (0, size),

@@ -2,10 +2,10 @@
 
 use crate::{DateTime, Guid};
 
-/// The content of a pop receipt: proof that its holder saw the latest state of a message.
+/// The content of a pop receipt: proof that its holder has seen the latest state of a message.
 ///
-/// Clients treat receipts as opaque; `protocol` converts them to and from text. Every change of a message (Get Messages,
-/// Update Message) gives it a new receipt, so an old one no longer matches.
+/// Clients treat receipts as opaque; `protocol` converts them to and from text. Every change of a message (Get
+/// Messages, Update Message) creates a new receipt, so an old one no longer matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Receipt {
     /// The time of next visibility in this state.

@@ -223,6 +223,6 @@ pub enum Outcome {
 pub struct ListedQueue {
     /// The name.
     pub name: String,
-    /// The metadata, if the client asked for it.
+    /// The metadata, if it was requested.
     pub metadata: Option<Metadata>,
 }

@@ -50,7 +50,7 @@ impl Properties {
         Self::of(&borrowed)
     }
 
-    /// The same for borrowed properties.
+    /// Like [`Self::new`], for borrowed properties.
     pub fn of(properties: &[(&str, ValueRef<'_>)]) -> Result<Self, Failure> {
         check(properties)?;
         Ok(Self(PackedRow::of(properties)))

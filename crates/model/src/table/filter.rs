@@ -64,7 +64,7 @@ impl Operator {
         }
     }
 
-    /// The name that OData's messages use.
+    /// The name of the operator in OData's messages.
     pub fn kind_name(self) -> &'static str {
         match self {
             Operator::Eq => "Equal",

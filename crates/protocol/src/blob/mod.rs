@@ -11,7 +11,7 @@
 //! 7. The body, if it is a document: size, checksum, format. 413, 400.
 //! 8. The container exists. 404.
 //! 9. The lease, for operations that create or change a blob. 412. This comes before conditions: the holder of
-//!   the lease may replace a blob even if the request says `If-None-Match: *`.
+//!    the lease may replace a blob even if the request says `If-None-Match: *`.
 //! 10. Conditions. 304, 409, 412.
 //! 11. The blob exists. 404.
 //! 12. The kind of the blob, its tier, a pending copy, immutability. 409.

@@ -73,7 +73,7 @@ pub fn invalid(name: &str, value: &str) -> Failure {
         .detail("QueryParameterValue", value.to_owned())
 }
 
-/// The same with a reason.
+/// Like [`invalid`], with a reason.
 pub fn invalid_because(name: &str, value: &str, reason: &'static str) -> Failure {
     invalid(name, value).detail("Reason", reason)
 }

@@ -27,7 +27,7 @@ pub struct Response {
     pub content_length: Option<u64>,
     /// Was it rejected before it reached the service? Such responses have fewer common headers.
     pub front_end: bool,
-    /// Why it is an error, or why its batch failed: for the log, whatever the headers say.
+    /// The error code, for the log: also that of a failed batch, whose headers do not contain it.
     pub error: Option<ErrorCode>,
 }
 

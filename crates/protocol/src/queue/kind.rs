@@ -6,8 +6,8 @@ use super::path::{Resource, parse_path};
 use crate::http::query::Query;
 use crate::{Address, Head};
 
-/// The kind of operation that the head names. Nothing is checked; the kind is [`OperationKind::Unknown`] if the head does
-/// not tell.
+/// The kind of operation that the head names. Nothing is checked; the kind is [`OperationKind::Unknown`] if the
+/// head does not determine it.
 pub fn named(head: &Head<'_>, address: &Address<'_>) -> OperationKind {
     use OperationKind as Kind;
     if head.method == "OPTIONS" {

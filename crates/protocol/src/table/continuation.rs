@@ -22,7 +22,7 @@ pub fn encode(key: &str) -> String {
     format!("1!{}!{text}", text.len())
 }
 
-/// The key that a token stands for. A token that is not one of ours is `InvalidInput`.
+/// The key in a token. A token that Lazuli did not issue is `InvalidInput`.
 pub fn decode(token: &str) -> Result<String, Failure> {
     parse(token).ok_or_else(|| ErrorCode::InvalidInput.into())
 }

@@ -85,7 +85,7 @@ pub fn response_format(
     (wanted, None)
 }
 
-/// The operation that the head asks for.
+/// The requested operation.
 pub fn intent(
     head: &Head<'_>,
     query: Query<'_>,

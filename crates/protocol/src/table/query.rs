@@ -54,7 +54,7 @@ fn entity_options(query: Query<'_>) -> Result<EntityQuery, Failure> {
     })
 }
 
-/// Rejects unsupported options: ignoring them would give wrong results.
+/// Rejects unsupported options: ignoring them would lead to wrong results.
 pub fn reject_unsupported(query: Query<'_>) -> Result<(), Failure> {
     if query.0.is_empty() {
         return Ok(());

@@ -27,7 +27,7 @@ pub struct Element {
     pub text: String,
     /// The elements in it.
     pub children: Vec<Element>,
-    /// Where its end tag names it.
+    /// The position of the name in its end tag.
     pub end: Position,
 }
 

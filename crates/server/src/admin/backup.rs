@@ -1,9 +1,9 @@
-//! Backups through the admin listener: a copy of one moment, which the caller pulls block by block.
+//! Backups through the admin listener: snapshots, which the caller reads block by block.
 //!
 //! | call | response |
 //! |---|---|
-//! | `POST /backups` | begins one: `{"backup": ID}` |
-//! | `POST /backups/ID/next` | the next block (`lazuli_archive::block`); the last one says that it is the last |
+//! | `POST /backups` | starts one: `{"backup": ID}` |
+//! | `POST /backups/ID/next` | the next block (`lazuli_archive::block`); the last one is marked as such |
 //! | `DELETE /backups/ID` | ends it early |
 //!
 //! Each backup is a task that owns its copy and holds one block in memory. A backup ends by itself when no block is
@@ -77,7 +77,7 @@ impl Backups {
         let (asks, asked) = mpsc::channel(1);
         tokio::spawn(give(source, asked));
         let mut open = self.locked();
-        // The engine allows only a few, so only a few can be left behind here.
+        // The engine allows only a few backups, so only a few can remain here.
         open.retain(|_, asks| !asks.is_closed());
         open.insert(id.clone(), asks);
         Ok(respond(200, &json!({ "backup": id })))

@@ -43,7 +43,7 @@ pub struct Admin {
     endpoints: Vec<(Service, String)>,
     token: String,
     backups: backup::Backups,
-    /// Replaces PartitionKeys where they must not be shown.
+    /// Hides PartitionKeys in responses that must not show them.
     disguise: AccountKey,
 }
 

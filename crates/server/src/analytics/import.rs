@@ -117,7 +117,7 @@ fn metadata_of(log: &Path) -> PathBuf {
     log.with_extension("metadata.json")
 }
 
-/// The facts about a log in the file beside it.
+/// The facts about a log, from the file next to it.
 fn facts_of(log: &Path) -> Facts {
     let text = fs::read(metadata_of(log)).unwrap_or_default();
     let value: Value = serde_json::from_slice(&text).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Storage Analytics: the request log and the metrics that an account's service properties switch on.
+//! Storage Analytics: the request log and the metrics that an account's service properties enable.
 //!
 //! A request puts a record into a bounded queue and continues; if the queue is full the record is dropped and counted.
 //! One task takes the records, aggregates them, and writes lines and rows when there are enough or an interval has

@@ -47,7 +47,7 @@ fn block_list(filter: BlockListFilter) -> usize {
     (committed + uncommitted) * LISTED_BLOCK_BYTES
 }
 
-/// Is the response so large that few of its kind may be encoded at a time?
+/// Is the response so large that the number of such responses being encoded is limited?
 pub fn is_large(outcome: &Outcome) -> bool {
     let entries = match outcome {
         Outcome::Blobs(page) => page.entries.len(),

@@ -42,8 +42,8 @@ pub struct Overdue {
 }
 
 impl Overdue {
-    /// Waits until the server has exceeded its time, plus the time that the bytes need on a slow disk. Time spent
-    /// waiting for the client is not counted: its body has a deadline of its own.
+    /// Waits until the server has exceeded its time, plus the time that the bytes need on a slow disk. Time
+    /// spent waiting for the client is not counted: its body has its own deadline.
     pub async fn passed(mut self) {
         loop {
             let turn = *self.turn.borrow_and_update();

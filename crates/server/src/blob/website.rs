@@ -26,7 +26,7 @@ use crate::state::State;
 
 /// The `Server` header of pages.
 const SERVER_HEADER: &str = "Windows-Azure-Web/1.0 Microsoft-HTTPAPI/2.0";
-/// The version that pages are served with, whatever the account or the request prefers.
+/// The protocol version of pages, regardless of the account and the request.
 const VERSION: ApiVersion = ApiVersion::V2018_03_28;
 /// The request headers that have an effect. For the error document, only the first one does.
 const FIELDS: [&str; 6] =

@@ -21,7 +21,7 @@ pub enum EventTarget {
 /// A target for the events of some accounts: `TARGET` for all, `ACCOUNT=TARGET` for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The account; `None` for all that have no route of their own.
+    /// The account; `None` for all accounts without their own route.
     pub account: Option<String>,
     /// The target.
     pub target: EventTarget,

@@ -1,7 +1,7 @@
 //! The body of a request on a socket: read on demand, as a whole or in chunks, within its bounds.
 //!
-//! Memory use follows the bytes that have arrived, and all large bodies together stay within one budget. A streamed
-//! body holds one window, whatever its length.
+//! Memory use follows the bytes that have arrived, and all large bodies together stay within one budget. A
+//! streamed body holds one window, regardless of its length.
 
 use std::io;
 

@@ -5,7 +5,7 @@
 
 /// Longest chunk-size line or trailer line.
 const LINE_BYTES_MAX: usize = 4 * 1024;
-/// Chunks allowed for any body: clients send kilobytes at a time, and each chunk costs us a line to read.
+/// Chunks allowed for any body: clients send kilobytes at a time, and each chunk costs the parsing of a line.
 const CHUNKS_MAX: usize = 64 * 1024;
 /// Each further chunk is allowed only after this many bytes.
 const CHUNK_BYTES_USUAL: u64 = 1024;

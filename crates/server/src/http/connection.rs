@@ -264,9 +264,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     /// Sends a response with its body, or with content piece by piece: the next piece is read when the socket
-    /// has taken the last. Too little or too much content is an error, since the head has announced its length.
-    /// The first piece goes out with the head, so that a small blob needs one system call, and its client wakes
-    /// up once.
+    /// has accepted the previous one. Too little or too much content is an error, since the head has announced
+    /// its length. The first piece is sent with the head, so that a small blob needs one system call, and its
+    /// client wakes up once.
     async fn respond(
         &mut self,
         response: &Response,

@@ -1,8 +1,9 @@
 //! The part of HTTP/1.1 that the services need: read requests, write responses, keep hostile clients in bounds.
 //!
-//! Our own small loop on `httparse` rather than hyper: header names must go out in the documented letter case (old
-//! .NET clients lose their continuation otherwise), head and body must leave in one system call, and a rejection must
-//! be possible before the body is read. The price is that every rule of framing is ours to test: see `tests/`.
+//! This is a small loop on `httparse` rather than hyper: header names must be sent in the documented letter
+//! case (otherwise old .NET clients lose their continuation), head and body must be sent in one system call,
+//! and a rejection must be possible before the body is read. In return, every rule of framing must be tested
+//! here: see `tests/`.
 
 mod body;
 mod budget;

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use lazuli_protocol::Response;
 use memchr::memchr2;
 
-/// Bodies up to this size are copied after their head; larger ones are sent from where they are, in the same system call.
-/// With a usual head, the copied bytes fit into the buffer that an idle connection keeps.
+/// Bodies up to this size are copied after their head; larger ones are sent without copying, in the same system
+/// call. With a usual head, the copied bytes fit into the buffer that an idle connection keeps.
 pub const BODY_BYTES_COPIED_MAX: usize = 2 * 1024;
 
 /// Length that most heads do not exceed.

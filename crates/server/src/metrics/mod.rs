@@ -1,11 +1,10 @@
 //! Counters of requests, and their text for Prometheus.
 //!
-//! A registry of our own rather than a library's: all counters are known at compile time, so a request finds
-//! its counters by index, without looking up a name, locking or allocating. A request costs a few additions to
-//! the counters of its processor and one clock reading; the processors' counters are added up when they are
-//! read.
+//! This is not the registry of a library: all counters are known at compile time, so a request finds its
+//! counters by index, without looking up a name, locking or allocating. A request costs a few additions to the
+//! counters of its processor and one clock reading; the processors' counters are added up when they are read.
 //!
-//! Every family has a bounded number of series, however many tables, partitions and clients there are.
+//! Every family has a bounded number of series, regardless of the number of tables, partitions and clients.
 
 mod process;
 mod render;

@@ -69,7 +69,7 @@ mod tests {
         json!({ "iss": ISSUER, "aud": AUDIENCE, "iat": NOW, "nbf": NOW, "exp": NOW + 60, "roles": ["Storage Queue Data Reader"] })
     }
 
-    /// Development tokens are accepted where they are enabled, and pass the claims check.
+    /// Development tokens are accepted if this is enabled, and pass the claims check.
     #[tokio::test]
     async fn development_tokens_are_accepted() {
         let token = token(&claims()).unwrap();

@@ -80,7 +80,7 @@ pub struct OauthSettings {
 }
 
 impl OauthSettings {
-    /// Accepts tokens that [`development::token`] makes, also over plain HTTP: anyone can make such a token, so
+    /// Accepts tokens that [`development::token`] makes, even over plain HTTP: anyone can make such a token, so
     /// none is secret.
     pub fn development() -> Self {
         Self { jwks: Jwks::Development, allow_http: true, ..Self::basic() }

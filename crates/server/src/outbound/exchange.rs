@@ -1,4 +1,4 @@
-//! One request and its response, on a connection of its own.
+//! One request and its response, on a separate connection.
 
 use std::io;
 use std::time::Duration;
@@ -148,7 +148,7 @@ impl OutboundResponse {
         self
     }
 
-    /// The value of a field, whatever the case of its name.
+    /// The value of a field, with its name in any letter case.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }

@@ -33,8 +33,8 @@ impl State {
         }
     }
 
-    /// Runs a change of cached records in a task of its own. It continues after its request has timed out: if it were
-    /// cancelled midway, the engine might apply it without the cache noticing.
+    /// Runs a change of cached records in a separate task. It continues after its request has timed out: if it
+    /// were cancelled midway, the engine might apply it without the cache noticing.
     pub(crate) async fn detached<T: Send + 'static>(
         &self,
         work: impl Future<Output = lazuli_service::Result<T>> + Send + 'static,

@@ -34,7 +34,7 @@ pub struct Note {
     pub body_bytes: usize,
     /// Time to read the body, if the request is logged or measured.
     pub body_time: Duration,
-    /// The client asked for an explanation.
+    /// The client requested an explanation.
     explains: bool,
     encode_time: Duration,
 }
@@ -119,7 +119,7 @@ impl Note {
         encoded
     }
 
-    /// Adds the explanation to the response, if the client asked for it.
+    /// Adds the explanation to the response, if the client requested it.
     pub fn explain(&self, response: &mut Response) {
         let Some(effort) = self.effort.filter(|_| self.explains) else { return };
         let mut add = |name: &'static str, value: u128| {

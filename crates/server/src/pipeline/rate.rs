@@ -23,8 +23,8 @@ const PLACE_TIME_MAX: Duration = Duration::from_secs(1);
 const ACCOUNT_TEXT: &str = "Operations per second is over the account limit.";
 
 impl State {
-    /// Returns the grant if its account is within its rate. This comes after authentication, so that nobody can use up
-    /// the rate of another account.
+    /// Returns the grant if its account is within its rate. This comes after authentication, so that no one can
+    /// use up the rate of another account.
     pub(crate) fn within_rate(&self, grant: Grant, version: ApiVersion) -> Result<Grant, Failure> {
         if self.throttle.account(&grant.account, || self.watch.elapsed()) {
             return Ok(grant);

@@ -108,7 +108,7 @@ fn build_bytes(operation: &Operation) -> usize {
     }
 }
 
-/// Is the response so large that few of its kind may be encoded at a time?
+/// Is the response so large that the number of such responses being encoded is limited?
 fn is_large(outcome: &Outcome) -> bool {
     let bytes: usize = match outcome {
         Outcome::Messages(messages) => messages.iter().map(|taken| taken.message.text.len()).sum(),

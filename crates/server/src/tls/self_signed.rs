@@ -26,7 +26,7 @@ pub(super) const NAMES: [&str; 6] =
     ["localhost", "*.blob.localhost", "*.queue.localhost", "*.table.localhost", "127.0.0.1", "::1"];
 const PEM_LINE_BYTES: usize = 64;
 
-/// The certificate in a directory, created if there is none. `address` is where the server listens.
+/// The certificate in a directory, created if there is none. `address` is the address of the server.
 pub fn ensure(directory: &Path, address: IpAddr) -> io::Result<Files> {
     let files = Files::pem(directory.join(CERTIFICATE), directory.join(KEY));
     if files.certificate.exists() && files.key.exists() {

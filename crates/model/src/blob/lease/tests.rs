@@ -142,7 +142,7 @@ fn renew_by_state() {
     assert_eq!(renewed, Ok((Some(infinite), LeaseReply::Renewed(A))));
 }
 
-/// LS-03: release frees at once.
+/// LS-03: a released lease is available immediately.
 #[test]
 fn release_by_state() {
     const MISMATCH: Cell = Err(ErrorCode::LeaseIdMismatchWithLeaseOperation);

@@ -156,7 +156,7 @@ parameters! {
     sduoid,
     /// The object id that the holder of a directory token acts as.
     saoid,
-    /// The same, checked against access control lists.
+    /// Like `saoid`, checked against access control lists.
     suoid,
     /// A correlation id for logs.
     scid,

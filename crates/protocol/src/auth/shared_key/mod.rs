@@ -1,4 +1,4 @@
-//! Shared Key and Shared Key Lite: signatures of single requests with a key of the account.
+//! Shared Key and Shared Key Lite: signatures of individual requests with a key of the account.
 //!
 //! The Table service has one string to sign ([`table`]), Blob and Queue have another ([`storage`]). A request that
 //! matches neither the documented string nor a variant that known clients sign is rejected with

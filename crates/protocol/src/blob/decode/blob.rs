@@ -1,4 +1,4 @@
-//! Determines the operation on a blob that a request asks for.
+//! Determines which operation on a blob is requested.
 
 use lazuli_model::blob::operation::{AccountScope, BlobAction, BlobRequest};
 use lazuli_model::blob::{BlobName, Conditions, ContainerName, Operation, Revision};

@@ -115,13 +115,13 @@ pub(super) fn transfer_checksums(head: &Head<'_>) -> Result<Digested, Failure> {
 }
 
 /// The body of a block, an append or a page write. Its response has one checksum: the MD5 in old versions and
-/// if the client sent it, else the CRC-64. From 2026-10-06 on, it always has the CRC-64.
+/// in responses to clients that sent it, else the CRC-64. From 2026-10-06 on, it always has the CRC-64.
 pub(super) fn body(ask: &Ask<'_>, length: u64) -> Result<StreamedBody, Failure> {
     let expected = transfer_checksums(ask.head)?;
     Ok(StreamedBody { length, expected, needed: response_digests(ask, expected.md5.is_some()) })
 }
 
-/// The checksums that the response to such a write has.
+/// The checksums in the response to such a write.
 pub(super) fn response_digests(ask: &Ask<'_>, sent_md5: bool) -> Digests {
     let md5 = sent_md5 || ask.version < ApiVersion::V2019_02_02;
     Digests { md5, crc64: !md5 || ask.version >= ApiVersion::V2026_10_06 }
@@ -173,7 +173,7 @@ pub(super) fn checked_headers(head: &Head<'_>) -> Result<ContentHeaders, Failure
     blob_headers(head)
 }
 
-/// The same with any bytes in place of the MD5.
+/// Like [`checked_headers`], with any bytes as the MD5.
 pub(super) fn blob_headers(head: &Head<'_>) -> Result<ContentHeaders, Failure> {
     Ok(ContentHeaders {
         content_type: header::text(head, "x-ms-blob-content-type"),

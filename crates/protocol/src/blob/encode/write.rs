@@ -69,7 +69,7 @@ fn changed(context: &Context, status: u16, found: &Written) -> Response {
         .request_encryption(context, &found.encryption)
 }
 
-/// A snapshot writes no content, and its response says so.
+/// A snapshot writes no content, which its response reports.
 fn snapshot_made(context: &Context, found: &Written) -> Response {
     let encrypted = (context.version >= ApiVersion::V2018_11_09).then(|| flag(false));
     Response::new(201)

@@ -16,7 +16,7 @@ const BOUNDARY_BYTES_MAX: usize = 256;
 const FIELDS_MAX: usize = 64;
 /// Fields that there is room for without growing.
 const FIELDS_USUAL: usize = 8;
-/// Maximum size of the first line of a message, and of its header fields: the same as for a request of its own.
+/// Maximum size of the first line of a message, and of its header fields: the same as for a separate request.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// The body is not well-formed.

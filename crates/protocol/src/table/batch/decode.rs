@@ -1,4 +1,4 @@
-//! From the body of a batch to the operation that it asks for, or to the reason why it is rejected.
+//! Decodes the body of a batch into its operations, or into the reason for its rejection.
 //!
 //! Operations are checked in order, each first on its own and then against the previous ones. The first one
 //! that fails is reported with its index.

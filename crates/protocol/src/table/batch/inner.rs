@@ -85,7 +85,7 @@ impl<'a> Outer<'a> {
         Inner { part, content: operation(intent, body, pick) }
     }
 
-    /// Reads a query, which must name one entity by both of its keys.
+    /// Reads a query, which must select one entity by both keys.
     pub fn query(&self, part: &Part<'_>) -> Inner<Operation> {
         let pick = |operation| match &operation {
             Operation::GetEntity { .. } => Some(operation),

@@ -52,7 +52,7 @@ pub enum BatchPlan {
 pub struct PartContext {
     /// Format, preference and projection.
     pub wanted: ResponseFormat,
-    /// The table as its URL spells it, if it names one.
+    /// The table as spelled in the URL, if there is one.
     pub table: Option<TableName>,
     /// `Content-ID` among the headers of the operation itself, which the response repeats. A `Content-ID` in
     /// the headers of the surrounding MIME part is ignored.

@@ -24,8 +24,9 @@ pub fn push_escaped(out: &mut Vec<u8>, text: impl AsRef<[u8]>) {
     }
 }
 
-/// Does the string need no escapes? Most strings do not. The compiler examines a long chunk many bytes at a
-/// time. A short string is examined as two blocks that may overlap, so that no byte is examined on its own.
+/// Is the string free of characters that need escapes? Most strings are. The compiler examines a long chunk
+/// many bytes at a time. A short string is examined as two blocks that may overlap, so that no byte is examined
+/// on its own.
 fn is_plain(bytes: &[u8]) -> bool {
     if bytes.len() >= 16 {
         return !bytes.iter().fold(false, |any, &byte| any | needs_escape(byte));

@@ -31,7 +31,7 @@ fn is_of_service(address: &Address<'_>) -> bool {
     address.query.get("restype").is_some_and(|value| value == "service")
 }
 
-/// The operation that the head asks for.
+/// The requested operation.
 pub fn intent(head: &Head<'_>, address: &Address<'_>, version: ApiVersion) -> Result<XmlIntent, Failure> {
     let comp = address.query.get("comp").unwrap_or_default();
     if is_of_service(address) {

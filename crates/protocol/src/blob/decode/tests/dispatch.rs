@@ -1,4 +1,4 @@
-//! The operation that each kind of request asks for, one row each.
+//! The operation for each kind of request, one row each.
 
 use lazuli_model::delegation::KeyPeriod;
 

@@ -110,7 +110,7 @@ fn checksums_of_put_blob() {
     assert_eq!(put(&[("x-ms-content-crc64", "AAAA")]), Err(ErrorCode::Crc64Mismatch));
 }
 
-/// MD5 only where it is stored, returned or compared: it is by far the most expensive.
+/// The MD5 is computed only if it is stored, returned or compared: it is by far the most expensive.
 #[test]
 fn checksums_of_put_block() {
     let needed = |version, headers: &[(&str, &str)]| {

@@ -20,7 +20,7 @@ fn context(version: &str) -> Context {
     }
 }
 
-/// The format of a response to a client that asks for Atom.
+/// The format of a response to a client that requests Atom.
 fn wanted(select: Option<&str>) -> ResponseFormat {
     let query = select.map(|names| format!("$select={names}")).unwrap_or_default();
     let head = Head { method: "GET", target: "/", fields: &[] };
