@@ -26,6 +26,8 @@ use crate::{Result, keyspace};
 pub(crate) const GRACE: Duration = Duration::from_secs(120);
 /// The same in ticks.
 pub(crate) const GRACE_TICKS: u64 = GRACE.as_secs() * TICKS_PER_SECOND;
+/// With several processes: readers of another process are done after this time.
+pub(crate) const SHARED_READ_GRACE: Duration = Duration::from_secs(60 * 60);
 /// Maximum number of deleted containers read together.
 const PAGE_CONTAINERS_MAX: usize = 256;
 
@@ -101,7 +103,7 @@ impl Sweep {
                     all_gone &= match &*row.row {
                         keyspace::CLOSED => self.accounts.settle(row).await?,
                         kept if keyspace::is_kept(kept) => self.expire(row, now).await?,
-                        _ => self.erase(service, row).await?,
+                        _ => self.erase(service, row, now).await?,
                     };
                 }
                 range = page.next.map(|next| KeyRange { start: Bound::Included(next), ..all.clone() });
@@ -123,15 +125,23 @@ impl Sweep {
         Ok(false)
     }
 
-    /// Erases the rows of a deleted container; `true` when the record of the deletion is gone, too.
-    async fn erase(&self, service: Service, row: &Row) -> Result<bool> {
+    /// Erases the rows of a deleted container; `true` if the record of the deletion was removed, too, or is not
+    /// due yet.
+    async fn erase(&mut self, service: Service, row: &Row, now: u64) -> Result<bool> {
         let record = DroppedRecord::decode(&row.value)?;
         let ids: Vec<TableId> = record.ids().collect();
         if let Some(release) = &self.release
             && service == Service::Blob
-            && !release.release(&ids).await?
         {
-            return Ok(false);
+            let unread = record.at.saturating_add(SHARED_READ_GRACE.as_secs() * TICKS_PER_SECOND);
+            if unread > now && self.engine.shared_state().await?.is_some() {
+                // Until then another process may read blobs, and there is nothing to do.
+                self.due = self.due.min(unread);
+                return Ok(true);
+            }
+            if !release.release(&ids).await? {
+                return Ok(false);
+            }
         }
         for id in ids {
             if service == Service::Queue {

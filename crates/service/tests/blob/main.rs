@@ -25,6 +25,7 @@
 //! | sweeps that meet changes half way | `sweeps.rs` |
 //! | what sweeps of many generations cost | `garbage.rs` |
 //! | sweeps of blobs that are in use all the time | `busy.rs` |
+//! | sweeps that can free nothing at the moment | `in_use.rs` |
 //! | crashes and failures at every call of the stores | `crash.rs`, `crash_kinds.rs` |
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails its test")]
@@ -47,6 +48,7 @@ mod events;
 mod fused;
 mod garbage;
 mod gathered;
+mod in_use;
 mod interrupted;
 mod leases;
 mod listed;

@@ -1,7 +1,7 @@
 //! Reclaims content that is no longer used, in the background: unname, release, forget.
 //!
-//! 1. Unname: one commit turns the segments of a generation into rows that nothing can name, if no state of the blob
-//!    names the generation.
+//! 1. Unname: one commit turns the segments of a generation into rows that nothing can refer to, if no state of
+//!    the blob refers to the generation.
 //! 2. Release: the content store frees the pieces that no other row of the blob has.
 //! 3. Forget: the rows are deleted.
 //!
@@ -35,6 +35,7 @@ use super::commit::Step;
 use super::core::{At, Core};
 use super::todo::Doubt;
 use crate::Result;
+use crate::sweep::SHARED_READ_GRACE;
 
 /// Maximum blobs processed in one round.
 const ROUND_BLOBS_MAX: usize = 256;
@@ -42,8 +43,6 @@ const ROUND_BLOBS_MAX: usize = 256;
 const GRACE: Duration = Duration::from_secs(120);
 /// Interval between two scans of all rows.
 const SCAN_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
-/// With several processes: readers of another process are done after this time.
-const SHARED_READ_GRACE: Duration = Duration::from_secs(60 * 60);
 /// With several processes: uploads of another process are done after this time.
 const SHARED_UPLOAD_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
