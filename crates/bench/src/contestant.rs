@@ -47,7 +47,7 @@ impl ContestantPlan {
         Self { label, ..Self::ours(variant) }
     }
 
-    /// The same with a goal.
+    /// Like [`Self::beside`], with a goal.
     pub fn also_ours(label: &'static str, variant: u64, goal: Goal) -> Self {
         Self { goals: [Some(goal), None], ..Self::beside(label, variant) }
     }

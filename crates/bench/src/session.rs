@@ -145,7 +145,7 @@ fn head_bytes(request: &[u8]) -> usize {
     request.windows(END.len()).position(|window| window == END).map_or(0, |at| at + END.len())
 }
 
-/// The response, if it has one of these statuses.
+/// The response, if its status is one of these.
 pub fn expect(response: io::Result<Response>, statuses: &[u16]) -> Result<Response, String> {
     let response = response.map_err(|error| error.to_string())?;
     if statuses.contains(&response.status) {

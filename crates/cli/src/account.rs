@@ -183,7 +183,7 @@ fn endpoints(account: &Value) -> Vec<(Service, String)> {
 }
 
 /// Prints the connection string of a new account. A running server reports its endpoints; without a server, or
-/// behind an https proxy, they are unknown here.
+/// behind an https proxy, they are unknown to this command.
 fn show_connection(account: &Value) {
     let name = text(account, "name");
     let known = endpoints(account);

@@ -92,7 +92,7 @@ impl Conformance {
         Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    /// The same service, for its properties.
+    /// The endpoint for the properties of the service.
     fn storage(&self) -> Result<Storage, String> {
         let text = match (&self.connection_string, &self.endpoint) {
             (Some(text), _) => text.clone(),

@@ -17,7 +17,7 @@ const FIELDS: &[&str] = &["Name", "LastModified", "ETag", "PublicAccess", "Lease
 
 /// List, create, delete and lease containers.
 ///
-/// Works with Lazuli, Azure and Azurite. Blobs have a command of their own: lazuli blob.
+/// Works with Lazuli, Azure and Azurite. For blobs, see lazuli blob.
 #[derive(Args)]
 #[command(after_help = format!("\
 Examples:

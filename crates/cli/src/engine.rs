@@ -51,10 +51,11 @@ enum EngineCommand {
     },
     /// Copy everything from one engine to another, and verify it by count and checksum
     ///
-    /// Copies accounts, keys, tables, queues, blobs and policies, with timestamps and ETags. The copy is a snapshot: stop the
-    /// servers of FROM first, or changes that they make meanwhile are not copied. TO must be empty. To resume an interrupted
-    /// copy into a database, run the same command again; no server starts on the database until the copy is complete. After
-    /// an interrupted copy into a directory, remove the directory and start again.
+    /// Copies accounts, keys, tables, queues, blobs and policies, with timestamps and ETags. The copy is a
+    /// snapshot: stop the servers of FROM first, or their concurrent changes are not copied. TO must be empty.
+    /// To resume an interrupted copy into a database, run the same command again; no server starts on the
+    /// database until the copy is complete. After an interrupted copy into a directory, remove the directory
+    /// and start again.
     #[command(after_help = "Examples:\n  lazuli engine copy file:lazuli-data postgres://lazuli@db/lazuli")]
     Copy {
         /// Source: file:DIR or postgres://…

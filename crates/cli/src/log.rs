@@ -66,8 +66,8 @@ pub fn start(format: LogFormat, level: LogLevel, file: Option<File>) {
         LogFormat::Text => layer.with_target(false).boxed(),
         LogFormat::Json => layer.json().flatten_event(true).boxed(),
     };
-    // The LSM tree has threads of its own. Only its log contains the reason why one of them failed, for example
-    // on a full disk.
+    // The LSM tree has its own threads. Only its log contains the reason why one of them failed, for example on
+    // a full disk.
     let targets = ["fjall", "lsm_tree"]
         .into_iter()
         .fold(Targets::new().with_default(level), |targets, name| targets.with_target(name, Level::ERROR));

@@ -17,7 +17,7 @@ const STATS_PAGE: usize = 100;
 
 /// List, create and delete queues, and count their messages.
 ///
-/// Works with Lazuli, Azure and Azurite. Messages have a command of their own: lazuli message.
+/// Works with Lazuli, Azure and Azurite. For messages, see lazuli message.
 #[derive(Args)]
 #[command(after_help = format!("\
 Examples:

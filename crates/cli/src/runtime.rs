@@ -37,7 +37,7 @@ pub fn many_threads() -> Result<Runtime, String> {
     build(Builder::new_multi_thread().thread_stack_size(STACK_BYTES))
 }
 
-/// For commands that do one thing at a time.
+/// For commands that make one request after the other.
 pub fn one_thread() -> Result<Runtime, String> {
     build(&mut Builder::new_current_thread())
 }

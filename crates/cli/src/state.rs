@@ -1,5 +1,6 @@
-//! The progress of a long transfer, in a small file beside its data. It is replaced atomically: the new content is written to
-//! `NAME.partial` first. The next run overwrites a `.partial` file that a kill left behind.
+//! The progress of a long transfer, in a small file next to its data. It is replaced atomically: the new
+//! content is written to `NAME.partial` first. The next run overwrites a `.partial` file that a killed run
+//! left.
 
 use std::fs::File;
 use std::io::Write as _;

@@ -12,7 +12,7 @@ use crate::target::Target;
 
 /// List, create and delete tables.
 ///
-/// Works with Lazuli, Azure and Azurite. Entities have a command of their own: lazuli entity.
+/// Works with Lazuli, Azure and Azurite. For entities, see lazuli entity.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -49,7 +49,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// The same, creating a store in a directory that does not exist.
+    /// Lets the command create a store in a directory that does not exist.
     pub fn or_new(mut self) -> Self {
         self.may_create = true;
         self

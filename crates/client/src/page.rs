@@ -149,7 +149,7 @@ pub struct RawPage {
     ///            "Big@odata.type":"Edm.Int64","Big":"5","Age":30}, …]}
     /// ```
     ///
-    /// Members come in any order, annotations before or after their property, and other services add members
+    /// Members are in any order, annotations before or after their property, and other services add members
     /// whose names start with `odata.`. A selected name that an entity does not have is `null`.
     pub body: Bytes,
     /// The start of the next page; `None` after the last page. A page may be empty and still have a successor.

@@ -70,7 +70,7 @@ pub enum ReadFrom {
     Primary,
     /// The primary, and on failure the secondary, alternating.
     PrimaryThenSecondary,
-    /// The secondary, whose copy may be behind.
+    /// The secondary, which may have older data.
     Secondary,
 }
 

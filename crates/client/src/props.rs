@@ -292,8 +292,8 @@ impl PartialEq for Props {
     }
 }
 
-/// A property that must be there, as in a map (LA-07). [`Props::get`] converts, and distinguishes a missing property
-/// from one of the wrong type.
+/// A required property, as in a map (LA-07). [`Props::get`] converts, and distinguishes a missing property from
+/// one of the wrong type.
 ///
 /// ```
 /// use lazuli_client::{Value, props};

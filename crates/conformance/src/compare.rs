@@ -146,7 +146,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Did the server ask for the body with `100 Continue`? Checked only if the transport reports it.
+    /// Did the server request the body with `100 Continue`? Checked only if the transport reports it.
     fn continued(&mut self, header: &ExpectedHeader) {
         let Some(continued) = self.response.continued else { return };
         let expected = header.value.as_ref().and_then(|value| self.values.render(value).ok());

@@ -30,7 +30,7 @@ pub struct TranscriptResponse {
     pub headers: Vec<(String, String)>,
     /// The body, no longer chunked.
     pub body: Vec<u8>,
-    /// Did the server ask for the request body with `100 Continue`? `None` if the transport does not report it.
+    /// Did the server request the body with `100 Continue`? `None` if the transport does not report it.
     pub continued: Option<bool>,
 }
 

@@ -83,7 +83,7 @@ impl Target {
         })
     }
 
-    /// The same endpoint as that of another service.
+    /// The same endpoint for another service.
     pub fn with_service(self, service: Service) -> Self {
         Self { service, ..self }
     }

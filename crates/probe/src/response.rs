@@ -13,7 +13,7 @@ pub struct Response {
     pub head: String,
     /// The body, no longer chunked.
     pub body: Vec<u8>,
-    /// Did the server ask for the body with `100 Continue`? `None` if the request did not wait for that.
+    /// Did the server request the body with `100 Continue`? `None` if the request did not wait for that.
     pub continued: Option<bool>,
 }
 

@@ -41,7 +41,7 @@ impl Signer {
         self.sign_as(scheme, request, now);
     }
 
-    /// The same with a chosen scheme.
+    /// Like `sign`, with a chosen scheme.
     pub fn sign_as(&self, scheme: Scheme, request: &mut Request, now: DateTime) {
         request.announce_length();
         if request.header("x-ms-date").is_none() && request.header("Date").is_none() {

@@ -17,7 +17,7 @@ use crate::engine::{Core, Line};
 /// Content of at most this many bytes stays in a row. Small, so that short bodies reach the content store.
 const INLINE_BYTES_MAX: usize = 64;
 
-/// Content as one server sees it.
+/// The content, as seen by one server.
 pub struct SlowContent {
     below: MemoryContent,
     calls: Calls,

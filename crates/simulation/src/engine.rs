@@ -186,7 +186,7 @@ impl Line {
     }
 }
 
-/// The engine as one server sees it.
+/// The engine, as seen by one server.
 pub struct Handle {
     core: Arc<Core>,
     line: Line,

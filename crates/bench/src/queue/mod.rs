@@ -26,11 +26,11 @@ const AZURITE_GOAL: Goal = Goal::Cpu(10.0);
 pub enum Work {
     /// Puts messages.
     Put,
-    /// Gets 32 messages at a time.
+    /// Gets up to 32 messages per request.
     Get,
     /// Deletes messages that were received earlier.
     Delete,
-    /// Gets 32 messages at a time and deletes each: every request counts as an operation.
+    /// Gets up to 32 messages per request and deletes each: every request counts as an operation.
     Drain,
     /// Peeks at one message.
     Peek,
@@ -38,9 +38,9 @@ pub enum Work {
     Pairs,
     /// Put, get and delete on a queue with many visible messages, compared with a queue with a thousand.
     Deep,
-    /// The same with many invisible messages.
+    /// Like `Deep`, with invisible messages.
     Hidden,
-    /// The same with many messages that have expired.
+    /// Like `Deep`, with expired messages.
     Expired,
 }
 

@@ -50,7 +50,7 @@ impl Program {
         }
     }
 
-    /// The only service of the program, if it has one service.
+    /// The only service of the program, if there is just one.
     pub fn service(self) -> Option<Service> {
         match self {
             Program::Azurite => None,
@@ -67,8 +67,8 @@ impl Program {
 
     /// The directory of the store: in the location, which is the current directory by default.
     ///
-    /// Programs with one service have stores of their own: as with Azurite, they run in one location at the
-    /// same time, and only one process can open a store. An existing store of all services is used, because it
+    /// Programs with one service have separate stores: as with Azurite, they can run in one location at the
+    /// same time, but only one process can open a store. An existing store of all services is used, because it
     /// may contain their data.
     pub fn store(self, location: Option<&Path>) -> PathBuf {
         let location = location.unwrap_or(Path::new("."));
@@ -231,7 +231,7 @@ mod tests {
         let location = tempfile::tempdir().unwrap();
         let store = |program: Program| program.store(Some(location.path()));
         assert_ne!(store(Program::AzuriteQueue), store(Program::AzuriteTable));
-        // The queues of `azurite` stay where they are.
+        // The store for the queues of `azurite` is unchanged.
         std::fs::create_dir(location.path().join(STORE)).unwrap();
         assert_eq!(store(Program::AzuriteQueue), store(Program::Azurite));
         assert_eq!(Program::AzuriteQueue.unserved(Some(location.path())), None);

@@ -1,4 +1,4 @@
-//! Puts the content of a backup or of another engine into a new store, several pieces at a time.
+//! Puts the content of a backup or of another engine into a new store, several pieces concurrently.
 
 use std::sync::Arc;
 

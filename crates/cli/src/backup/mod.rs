@@ -83,7 +83,7 @@ impl Backup {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The source of the backup: the flags name it; otherwise, it is the data that `lazuli serve` would open.
+    /// The source of the backup, as specified by flags; by default, the data that `lazuli serve` would open.
     fn source(&self, root: &Command) -> Result<BackupInput, String> {
         if let Some(url) = &self.engine {
             return BackupInput::of_database(url, self.content.as_ref());

@@ -44,7 +44,7 @@ Examples:
         #[arg(conflicts_with = "config")]
         file: Option<PathBuf>,
 
-        /// The same, with the name of the flag of serve
+        /// The same file, as a flag like that of serve
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },

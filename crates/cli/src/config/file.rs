@@ -87,7 +87,7 @@ impl File {
         &self.0
     }
 
-    /// The entries that are valid by themselves.
+    /// The entries that are valid individually.
     pub fn right(&self, serve: &Command, settings: &[Setting]) -> Self {
         Self(self.0.iter().filter(|entry| wrong(entry, serve, settings).is_none()).cloned().collect())
     }
@@ -108,7 +108,7 @@ impl File {
         mistakes
     }
 
-    /// A mistake in the combination of entries that are valid by themselves.
+    /// A mistake in the combination of individually valid entries.
     fn conflict(&self, serve: &Command, settings: &[Setting]) -> Option<ConfigMistake> {
         let args = self.0.iter().filter_map(|entry| {
             let setting = settings.iter().find(|setting| setting.key == entry.key)?;

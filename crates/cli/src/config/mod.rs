@@ -116,8 +116,8 @@ pub type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// The prefix of Lazuli's variables.
 const PREFIX: &str = "LAZULI_";
-/// Variables that are not settings of `serve`; a name that ends in `_` is a prefix. Kubernetes sets some of
-/// them for services named lazuli.
+/// Variables that are not settings of `serve`; names that end in `_` are prefixes. Kubernetes sets some of them
+/// for services named lazuli.
 const OTHER_VARIABLES: [&str; 6] = [
     "LAZULI_ACCOUNTS",
     "LAZULI_CRASH_AT",
@@ -156,7 +156,7 @@ pub fn unknown_variables(root: &Command, given: impl Iterator<Item = (String, Os
     unknown
 }
 
-/// The file to read: the one that is named, or the first default path that exists.
+/// The file to read: the specified one, or the first default path that exists.
 pub fn find_file(named: Option<&OsStr>, variables: Variables<'_>) -> Option<PathBuf> {
     let named =
         named.map(OsStr::to_owned).or_else(|| variables("LAZULI_CONFIG")).filter(|name| !name.is_empty());
@@ -278,7 +278,8 @@ impl Setting {
         &self.id
     }
 
-    /// The same for a valid value; the error for another one names the variable.
+    /// The arguments for the value of a variable, if the value is valid; otherwise, the error names the
+    /// variable.
     fn checked_args_of_variable(&self, serve: &Command, value: &OsStr) -> Result<Vec<OsString>, String> {
         let args = self.args_of_variable(value)?;
         match file::rejected(serve, args.clone().into_iter()) {

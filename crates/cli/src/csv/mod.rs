@@ -1,8 +1,8 @@
 //! Tables as CSV (RFC 4180) with types: the header says `Age:Edm.Int64`, and a property that has two types has two columns.
 //!
-//! A missing property is an empty field; an empty string is a pair of quotes. So entities round-trip exactly. Files of other
-//! programs work, too: a column without a type holds strings, and a column `Age@type` gives the types of column `Age`, as in
-//! files of Azure Storage Explorer.
+//! A missing property is an empty field; an empty string is a pair of quotes. So entities round-trip exactly.
+//! Files of other programs work, too: a column without a type holds strings, and a column `Age@type` contains
+//! the types of column `Age`, as in files of Azure Storage Explorer.
 
 use std::io::{self, BufRead, Write};
 

@@ -198,8 +198,8 @@ fn show(out: &mut impl Write, look: Look, text: &str, line: &LogLine) -> io::Res
     }
 }
 
-/// Does a line match `--status`? `wanted` is a number, a class of numbers, `ok`, `error`, or a name with or without the prefix
-/// for the kind of authentication, such as `SAS`.
+/// Does a line match `--status`? The argument is a number, a class of numbers, `ok`, `error`, or a name with or
+/// without the prefix for the kind of authentication, such as `SAS`.
 fn is_status(wanted: &str, line: &LogLine) -> bool {
     let (number, name) = (line.get("http-status-code"), line.get("request-status"));
     let plain =

@@ -1,7 +1,7 @@
 //! `lazuli message import`: JSON Lines into a queue, in order, so that an interrupted import can be resumed.
 //!
-//! A state file beside the input says how many lines are done. It is saved after every page of messages; after
-//! a kill, at most one page is added twice.
+//! A state file next to the input records how many lines are done. It is saved after every page of messages;
+//! after a kill, at most one page is added twice.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};

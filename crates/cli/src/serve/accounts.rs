@@ -8,7 +8,7 @@ use lazuli_service::accounts::KEY_BYTES_MIN;
 use super::Serve;
 
 impl Serve {
-    /// The accounts from the environment, or else the development account where it is safe.
+    /// The accounts from the environment, or else the development account if that is safe.
     pub(super) fn accounts(&self, host: IpAddr) -> Result<Vec<ConfiguredAccount>, String> {
         if let Some(given) = accounts_of_environment()? {
             for weak in given.iter().filter(|account| account.is_weak) {

@@ -1,4 +1,5 @@
-//! Azurite's flags, so that its command lines work here: some mean the same, the others are accepted without effect.
+//! Azurite's flags, so that its command lines work here: some have the same meaning, the others are accepted
+//! without effect.
 
 use std::ffi::OsString;
 use std::net::{IpAddr, ToSocketAddrs as _};

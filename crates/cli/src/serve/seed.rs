@@ -92,7 +92,7 @@ struct Seeder {
 
 impl Seeder {
     fn new(engine: &Arc<dyn Engine>, config: &Config, account: &ConfiguredAccount) -> Result<Self, String> {
-        // Use the account of the flags, even if the store has one of the same name with other keys.
+        // Use the account of the flags, even if the store has an account of the same name with other keys.
         let given = ConfiguredAccount { is_fallback: false, ..account.clone() };
         let key = given.keys.first().cloned().ok_or("the account has no key")?;
         // Rate limits and allowed hosts apply only to clients.

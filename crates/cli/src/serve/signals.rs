@@ -29,8 +29,8 @@ impl Signals {
     }
 }
 
-/// Waits for a signal to stop. Meanwhile SIGHUP reloads certificates and keys. Reloads run one at a time; all SIGHUPs that arrive
-/// during one trigger one more.
+/// Waits for a signal to stop. Until then, SIGHUP reloads certificates and keys. Reloads run one at a time; all
+/// SIGHUPs that arrive during one trigger one more.
 pub async fn until_stopped(running: &Running, hangup: &mut Signal, signals: &mut Signals) {
     let mut reading: Option<JoinHandle<()>> = None;
     let mut again = false;

@@ -39,7 +39,7 @@ impl Supervisor {
     }
 
     /// Reports that clients can connect. Returns the task that keeps reporting that the server is alive, if the
-    /// manager wants that.
+    /// manager requests that.
     pub fn ready(&self) -> Option<JoinHandle<()>> {
         let channel = Arc::clone(self.channel.as_ref()?);
         channel.send("READY=1");

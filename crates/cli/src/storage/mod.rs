@@ -80,7 +80,7 @@ impl Storage {
         Ok(Self { endpoint, credential, roots: ExtraRoots::default(), address: None })
     }
 
-    /// The same service behind another address.
+    /// The same service at another address.
     pub fn at_address(mut self, address: String) -> Self {
         self.address = Some(address);
         self

@@ -77,7 +77,7 @@ impl Endpoint {
         self.text.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"))
     }
 
-    /// Is it on this machine, so that nobody else can read the traffic?
+    /// Is it on this machine, so that no one else can read the traffic?
     pub(crate) fn is_loopback(&self) -> bool {
         let host = self.host();
         host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())

@@ -38,13 +38,13 @@ pub(crate) struct Fetch<T> {
     ran: Ran,
 }
 
-/// Where a page ended: the number of rows left, and where they start.
+/// The position after a page: the number of rows left, and the start of the next page.
 pub(crate) struct End {
     pub(crate) left: Option<u64>,
     pub(crate) continuation: Continuation,
 }
 
-/// The rows of a page, and where it ended if there are more.
+/// The rows of a page, and the position after it if there are more.
 pub(crate) type Fetched<T> = (Vec<T>, Option<End>);
 
 impl<T: Entity> Fetch<T> {
@@ -74,7 +74,7 @@ impl<T: Entity> Fetch<T> {
         self
     }
 
-    /// The next page, and where it ended.
+    /// The next page, and the position after it.
     pub(crate) fn poll_page(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Fetched<T>>>> {
         if let Some(error) = self.rejected.take() {
             self.done = true;

@@ -1,4 +1,4 @@
-//! Reading a query: all at once, row by row or page by page, and its settings.
+//! Reads a query (all at once, row by row or page by page), and defines its settings.
 
 use crate::entity::Entity;
 use crate::error::{Error, Result};

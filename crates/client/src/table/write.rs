@@ -177,7 +177,7 @@ impl Table {
     }
 
     /// Deletes an entity if it exists, regardless of its version. Returns whether it was deleted. It can be
-    /// repeated: a worker that starts over after a crash need not know how far it got (PT-04).
+    /// repeated: a worker that starts over after a crash need not know its previous progress (PT-04).
     ///
     /// ```
     /// # lazuli_embedded::doc_test(|service| async move {

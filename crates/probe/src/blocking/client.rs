@@ -52,7 +52,7 @@ impl Client {
         Self { authority: authority.into(), tls: None, connection: None }
     }
 
-    /// A client of the server at `host:port` behind TLS. Its certificate must be valid for `name`.
+    /// A client of the server at `host:port` with TLS. Its certificate must be valid for `name`.
     pub fn tls(authority: impl Into<String>, name: impl Into<String>, extra: ExtraRoots) -> Self {
         let tls = Tls { name: name.into(), extra, config: None };
         Self { authority: authority.into(), tls: Some(tls), connection: None }

@@ -79,7 +79,7 @@ async fn write(world: &World, client: usize) {
     pass(SETTLED_AFTER).await;
     for _ in 0..LISTS_MAX {
         let Some(listed) = list_kept(world, client).await else { continue };
-        // Nobody else writes the blob: the write was applied before this listing, or never will be.
+        // No other client writes the blob: the write was applied before this listing, or never will be.
         let found = listed.iter().find(|entry| entry.number == number);
         let fate = if found.is_some() { Fate::Applied } else { Fate::Rejected };
         return settle(world, &name, number, fate, found.map(|entry| entry.id.as_str()));
@@ -189,7 +189,7 @@ struct ListedVersion {
     is_deleted: bool,
 }
 
-/// Lists the versions of a blob and checks that all are there. `None` if there is no response.
+/// Lists the versions of a blob and checks that all of them are present. `None` if there is no response.
 async fn list_kept(world: &World, client: usize) -> Option<Vec<ListedVersion>> {
     let name = name_of(client);
     let (versions, floor) = {

@@ -79,7 +79,7 @@ impl World {
         self.set_up_in(STEADY, service, request).await;
     }
 
-    /// The same in another account that is never removed.
+    /// Like [`Self::set_up`], in another account that is never removed.
     pub async fn set_up_in(&self, account: &str, service: Service, request: impl Fn() -> Request) {
         for _ in 0..ATTEMPTS_MAX {
             let access = self.access_to(account).await;

@@ -45,7 +45,7 @@ async fn consume(world: &World) {
     let Some(held) = get(world, count, 1 + world.rng.below(HOLD_SECONDS_MAX)).await else { return };
     for message in held {
         match world.rng.below(10) {
-            // It becomes visible again by itself.
+            // It becomes visible again when its timeout ends.
             0..3 => {}
             3 => {
                 pass(world.rng.below(1 + 2 * message.hold.time)).await;

@@ -2,7 +2,7 @@
 //! tables are created, filled, scanned page by page, and deleted.
 //!
 //! A key that was replaced is never accepted again, and a valid one is always accepted. An account never shows
-//! the tables of an earlier account with its name, and is never removed while it has one. A signature is
+//! the tables of an earlier account with its name, and is never removed while it has any. A signature is
 //! accepted only while the policy that it refers to exists. Each page of a scan is a snapshot.
 
 mod client;

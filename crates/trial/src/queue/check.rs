@@ -78,7 +78,7 @@ pub enum CallOutcome {
     Done,
     /// It was rejected and changed nothing.
     Rejected,
-    /// There was no response: it may or may not have been applied.
+    /// There was no response: it is unknown whether it was applied.
     Unknown,
 }
 

@@ -157,7 +157,7 @@ impl Import<'_, '_> {
 
     /// The number of snapshots that the blob has at the destination: a repeated import adds none.
     fn snapshots(&mut self, container: &str, name: &str) -> Result<u64, Fault> {
-        // The name itself comes before all names that start with it, so the first page is enough.
+        // The name itself sorts before all names that start with it, so the first page is enough.
         let call = StorageRequest::new("GET", &[container]).with("restype", "container").with("comp", "list");
         let page = self.session.document(&call.with("prefix", name).with("include", "snapshots"))?;
         let mut found = 0;

@@ -109,7 +109,7 @@ fn stream(file: PathBuf, collections: HashSet<String>) -> mpsc::Receiver<Result<
             |name, document| sender.blocking_send(Ok((name.to_owned(), document))).map_err(|_| gone()),
         );
         if let Err(fault) = read {
-            // If the receiver is gone, nobody needs the error.
+            // If the receiver is gone, the error is not needed.
             let _ = sender.blocking_send(Err(fault));
         }
     });

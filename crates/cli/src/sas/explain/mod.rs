@@ -159,7 +159,7 @@ fn explain(token: &Token, account: Option<&str>, key: Option<&AccountKey>, now: 
 /// The result of checking the signature with the available key.
 enum Check {
     Good,
-    /// The signature is not the one that this account would have made.
+    /// The signature does not match this account and key.
     Bad(String),
     /// Nothing, and why.
     Unknown(&'static str),

@@ -179,7 +179,7 @@ fn names_and_types_in_the_table() {
     assert_eq!(everything().value_of("PartitionKey"), Some(Value::String("g".into())));
 }
 
-/// Typed fields know their names and accept constants of their own type.
+/// Typed fields have names and accept constants of their own type.
 #[test]
 fn fields_in_filters() {
     let filter = Everything::number().ge(5)

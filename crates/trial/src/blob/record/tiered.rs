@@ -11,7 +11,7 @@ pub const TIERS: [&str; 3] = ["Hot", "Cool", "Archive"];
 /// The last of them: an archived blob can be neither read nor replaced.
 pub const ARCHIVE: usize = 2;
 
-/// What a client asks for of the blob. A tier is an index into [`TIERS`].
+/// An operation of a client on the blob. A tier is an index into [`TIERS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TierCall {
     /// Reads its content.
@@ -22,7 +22,7 @@ pub enum TierCall {
     Put {
         /// The change, and the new content.
         number: u32,
-        /// The tier, if the request names one.
+        /// The tier in the request, if any.
         tier: Option<usize>,
         /// What it must be.
         condition: BlobCondition,

@@ -10,7 +10,7 @@ use crate::linear::HistoryOperation as _;
 use crate::random::Random;
 use crate::soak::Link;
 
-/// What a worker knows of these blobs.
+/// The worker's knowledge about these blobs.
 pub(super) struct Special {
     container: String,
     chooser: Chooser,

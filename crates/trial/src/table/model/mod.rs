@@ -63,7 +63,7 @@ pub enum Precondition {
 /// A change of one entity.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelWrite {
-    /// POST; `echo` asks for the entity back.
+    /// POST; `echo` requests the entity in the response.
     Insert {
         /// The properties to store.
         properties: ModelProperties,
@@ -222,7 +222,7 @@ impl Model {
         former.filter(|etag| table.rows.get(key).and_then(|row| row.etag.as_deref()) != Some(etag))
     }
 
-    /// Is there such a table?
+    /// Does the table exist?
     pub fn has(&self, table: &str) -> bool {
         self.table(table).is_ok()
     }
