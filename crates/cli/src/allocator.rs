@@ -1,7 +1,7 @@
 //! The allocator of the program: mimalloc, which returns memory to the system soon after a load, and is faster
 //! when one thread frees memory that another one allocated.
 //!
-//! With the feature `counting-allocator`, every allocation is counted, and the metrics show the sum: `tests/hostile` compares it
+//! With the feature `counting-allocator`, allocations are counted, and the metrics show the allocated bytes: `tests/hostile` compares it
 //! with the bound of docs/operate.md.
 
 use lazuli_server::memory::AllocatedBytes;

@@ -2,7 +2,7 @@
 //!
 //! It is not a parser: the rules only need the paths in a file, such as `lazuli_model::queue`.
 
-/// A name or a separator, and the line it is on.
+/// A name or a separator, and its line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Token<'a> {
     /// A name, `::`, `{`, or another single character.

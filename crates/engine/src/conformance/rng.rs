@@ -1,4 +1,4 @@
-//! A small generator of numbers, so that a failing case can be repeated from its seed.
+//! A small random number generator, so that a failing case can be repeated from its seed.
 
 /// Pseudo-random numbers from a seed (SplitMix64).
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use crate::Options;
 use crate::page::{self, ChartBar};
 use crate::session::now;
 
-/// The size to which larger ones are compared.
+/// The size with which larger ones are compared.
 const BASE: u64 = 10_000;
 /// Maximum cost of an operation with the largest number of entities, relative to that size.
 const GROWTH_MAX: f64 = 1.3;

@@ -126,7 +126,7 @@ pub async fn random_operations_lose_no_named_content(factory: &impl ContentFacto
                     let bytes = bytes_of(life * 1000 + step, 1 + rng.below(1 << magnitude));
                     named.push((write_all(&*content, &bytes).await, bytes));
                 }
-                // An upload whose commit never came.
+                // An upload that was never committed.
                 4 => drop(write_all(&*content, &bytes_of(step, 1 + rng.below(200_000))).await),
                 5 => {
                     let mut writer = content.begin(None, None);

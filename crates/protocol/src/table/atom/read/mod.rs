@@ -21,7 +21,7 @@ pub fn entity(body: &[u8]) -> Result<EntityDraft<'static>, Failure> {
     Ok(draft)
 }
 
-/// Reads the name of a table to create: `None` if it is not given.
+/// Reads the name of a table to create: `None` if it is missing.
 pub fn table(body: &[u8]) -> Result<Option<String>, Failure> {
     let mut name = None;
     document::each_property(body, |property| {
