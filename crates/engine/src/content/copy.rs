@@ -79,7 +79,8 @@ impl Copy {
         next
     }
 
-    async fn check_hold(&self) -> Result<()> {
+    /// Takes `&mut self` because a shared reference could not be sent to another thread while it waits.
+    async fn check_hold(&mut self) -> Result<()> {
         match &self.content {
             Some((_, hold)) => hold.check().await,
             None => Ok(()),
