@@ -12,6 +12,7 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 
 use crate::xml;
+use crate::xml::read::resolve;
 use crate::xml::write::{empty, leaf, nest};
 
 /// Reads a block list.
@@ -30,8 +31,12 @@ pub fn decode(body: &[u8]) -> Result<Vec<BlockRef>, Failure> {
             Event::End(_) => walk.end()?,
             Event::Text(text) => walk.append(&text.xml10_content())?,
             Event::CData(text) => walk.append(&text.xml10_content())?,
-            // Base64 needs no references.
-            Event::GeneralRef(_) | Event::DocType(_) => return Err(xml::invalid()),
+            // Base64 needs no references, but a writer may use them for any character.
+            Event::GeneralRef(reference) => {
+                let character = resolve(&reference).ok_or_else(xml::invalid)?;
+                walk.append(character.encode_utf8(&mut [0; 4]))?;
+            }
+            Event::DocType(_) => return Err(xml::invalid()),
             Event::Decl(_) | Event::Comment(_) | Event::PI(_) => {}
             Event::Eof => break,
         }
@@ -149,11 +154,19 @@ mod tests {
         assert_eq!(decode(b"<BlockList></BlockList>"), Ok(vec![]));
     }
 
+    /// A writer may replace any character by a reference to it.
+    #[test]
+    fn ids_may_contain_references() {
+        let found = list("<Latest>MQ&#61;&#x3d;</Latest><Latest>&#77;g==</Latest>").unwrap();
+        assert_eq!(found, [(BlockSource::Latest, "1".into()), (BlockSource::Latest, "2".into())]);
+    }
+
     #[test]
     fn broken_lists() {
         for inner in [
             "<Latest/>",
             "<Latest>!</Latest>",
+            "<Latest>&amp;</Latest>",
             "<Latest>MQ</Latest>",
             &format!("<Latest>{}</Latest>", STANDARD.encode([0; 65])),
         ] {
@@ -163,7 +176,8 @@ mod tests {
             "<Newest>MQ==</Newest>",
             "<Latest><Latest>MQ==</Latest></Latest>",
             "text",
-            "<Latest>&amp;</Latest>",
+            "<Latest>&nbsp;</Latest>",
+            "&#61;",
             "</BlockList><BlockList>",
         ] {
             assert_eq!(list(inner), Err(ErrorCode::InvalidXmlDocument), "{inner}");
