@@ -39,7 +39,8 @@ pub struct Address<'a> {
 }
 
 impl<'a> Address<'a> {
-    /// Splits a target. `is_account` says whether an account exists.
+    /// Splits a target. `is_account` says whether a host can name an account: true for each account that exists, or false
+    /// for all of them if only paths name accounts.
     ///
     /// The account is found by known names, so that any host name can point at the server: `{account}.{service}.…`
     /// names it for certain; else the first segment of the path, if there is such an account; else the first label of
@@ -63,7 +64,7 @@ impl<'a> Address<'a> {
     }
 
     /// Splits a target whose path begins with the account, whatever the host is.
-    pub fn parse_path(head: &Head<'a>) -> Result<Self, Failure> {
+    fn parse_path(head: &Head<'a>) -> Result<Self, Failure> {
         let (target_authority, path_and_query) = split_target(head.target)?;
         let authority = match target_authority.or_else(|| head.get_filled("host")) {
             Some(authority) => authority,
@@ -216,7 +217,7 @@ mod tests {
     fn only_the_path_names_the_account_if_hosts_do_not() {
         let fields = [Field { name: "host", value: "dev.table.localhost:10002" }];
         let head = Head { method: "GET", target: "/dev-secondary/Tables?x=1", fields: &fields };
-        let address = Address::parse_path(&head).unwrap();
+        let address = Address::parse(&head, Service::Table, |_| false).unwrap();
         assert_eq!((address.account, address.secondary, address.style), ("dev", true, Style::Path));
         assert_eq!((address.resource_path, address.query), ("/Tables", Query("x=1")));
     }

@@ -1,6 +1,6 @@
-//! Blob Batch: several deletions or tier changes in one request. Each part is a request of its own, with its
-//! own signature and its own response; one that fails does not stop the others. If the whole batch is rejected,
-//! the response has a single part, which does not correspond to any part of the request.
+//! Blob Batch: several deletions or tier changes in one request. Each part is a separate request, with its own
+//! signature and response; one that fails does not stop the others. If the whole batch is rejected, the
+//! response has a single part, which does not correspond to any part of the request.
 
 use std::borrow::Cow;
 
@@ -79,14 +79,14 @@ impl Work<'_> {
         Ok(parts)
     }
 
-    /// The operation that a part asks for, if it can be decoded.
+    /// The operation of a part, if it can be decoded.
     fn intent_of(&self, message: &HttpMessage<'_>) -> Option<Intent> {
         let (method, target) = message.request_line().ok()?;
         let host = Field { name: "host", value: self.request.address.authority };
         let own = message.fields.iter().filter(|field| !field.name.eq_ignore_ascii_case("host")).copied();
         let fields: Vec<Field<'_>> = std::iter::once(host).chain(own).collect();
         let head = Head { method, target, fields: &fields };
-        let is_account = |name: &str| self.state.directory.contains(name);
+        let is_account = |name: &str| self.state.is_host_account(name);
         let address = Address::parse(&head, Service::Blob, is_account).ok()?;
         decode(&head, &address, self.request.context.version, &is_account).ok().map(|(intent, _)| intent)
     }
@@ -121,15 +121,17 @@ impl Work<'_> {
         kind: &mut OperationKind,
     ) -> Result<Response, Failure> {
         let state = self.state;
-        let is_account = |name: &str| state.directory.contains(name);
+        let is_account = |name: &str| state.is_host_account(name);
         let address = Address::parse(&head, Service::Blob, is_account)?;
         let version = context.version;
         let (intent, wanted) = decode(&head, &address, version, &is_account)?;
         *kind = intent.kind();
         batch::check(&intent, container)?;
         let Intent::Ready(operation) = intent else { return Err(ErrorCode::InvalidInput.into()) };
-        let grant = self.part_grant(head, address, context).await?;
+        let grant = self.part_grant(head, address, context).await;
+        // A part has the version of the batch, also if its signature is wrong.
         context.version = version;
+        let grant = grant?;
         let authorized = Authorized::new(&grant, operation)?;
         let outcome = self.blobs.execute(authorized, Supply::Nothing).await;
         let (outcome, _) = outcome.map_err(|error| logged(context, &error))?;

@@ -62,7 +62,7 @@ pub(crate) async fn process(
 impl Work<'_> {
     async fn run(&self, body: &mut dyn Body, note: &mut Note) -> Result<Reply, Failure> {
         let Request { head, address, grant, context, .. } = self.request;
-        let is_account = |name: &str| self.state.directory.contains(name);
+        let is_account = |name: &str| self.state.is_host_account(name);
         let (intent, mut wanted) = decode(head, address, context.version, &is_account)?;
         note.kind = intent.kind();
         let (authorized, time) = match intent {

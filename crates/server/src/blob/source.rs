@@ -91,7 +91,7 @@ impl Work<'_> {
             .collect();
         let head = Head { method: "GET", target: &source.url, fields: &fields };
         let state = self.state;
-        let at = Address::parse(&head, Service::Blob, |name| state.directory.contains(name))?;
+        let at = Address::parse(&head, Service::Blob, |name| state.is_host_account(name))?;
         let arrival = Arrival { head, address: at, peer: *peer };
         let forbidden = |failure: Failure| match failure.code.status() {
             500.. => failure,

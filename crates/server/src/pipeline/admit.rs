@@ -28,16 +28,17 @@ impl State {
         peer: Peer,
         context: &mut Context,
     ) -> Result<Address<'a>, Failure> {
-        let address = if self.config.host_style {
-            Address::parse(head, service, |name| self.directory.contains(name))?
-        } else {
-            Address::parse_path(head)?
-        };
+        let address = Address::parse(head, service, |name| self.is_host_account(name))?;
         self.check_host(address.authority)?;
         context.account = address.account.to_owned();
         context.base =
             Base::new(self.scheme(head, peer), address.authority, address.account_segment().as_deref());
         Ok(address)
+    }
+
+    /// Can a host name this account? No host can if only paths name accounts.
+    pub(crate) fn is_host_account(&self, name: &str) -> bool {
+        self.config.host_style && self.directory.contains(name)
     }
 
     /// The properties of the addressed service, or the defaults if they cannot be read.

@@ -18,6 +18,7 @@
 //! | too many requests | `busy` |
 //! | memory of responses that are being built | `building` |
 //! | health checks | `health` |
+//! | the part of an address that names the account | `hosts` |
 //! | bearer tokens | `bearer` |
 //! | user delegation keys | `delegation` |
 //! | who may do what, and when that is checked | `rights` |
@@ -49,6 +50,7 @@ mod events;
 mod expect;
 mod explain;
 mod health;
+mod hosts;
 mod limits;
 mod log_versions;
 mod logs;

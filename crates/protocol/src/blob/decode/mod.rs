@@ -67,8 +67,8 @@ struct Ask<'a> {
     is_account: &'a dyn Fn(&str) -> bool,
 }
 
-/// Parses the head: the operation, and the format of the response. `is_account` says whether an account exists,
-/// for the URLs of copy sources.
+/// Parses the head: the operation, and the format of the response. `is_account` says whether a host can name
+/// an account, for the URLs of copy sources.
 pub fn decode(
     head: &Head<'_>,
     address: &Address<'_>,
