@@ -47,7 +47,7 @@ impl Work<'_> {
             if matches!(&request.action, BlobAction::Copy(copy) if !copy.is_sync)
                 || matches!(request.action, BlobAction::IncrementalCopy(_)));
         let grant = self.source_grant(source, blob, is_async).await?;
-        let authorized = AuthorizedSource::new(grant, blob.clone()).map_err(|failure| {
+        let authorized = AuthorizedSource::new(grant, operation, blob.clone()).map_err(|failure| {
             let code = match failure.code.status() {
                 404 => ErrorCode::CopySourceNotFound,
                 _ => ErrorCode::CopySourceForbidden,

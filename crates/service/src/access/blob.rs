@@ -2,6 +2,7 @@
 
 use lazuli_model::blob::copy::SourceBlob;
 use lazuli_model::blob::operation::{BlobAction, Operation, Revision};
+use lazuli_model::blob::write::TagOption;
 use lazuli_model::blob::{BlobName, ContainerName};
 use lazuli_model::kind::Access;
 use lazuli_model::{ErrorCode, Failure, OperationKind, Permissions, Service};
@@ -18,6 +19,8 @@ struct Subject<'a> {
     blob: Option<(&'a BlobName, Revision)>,
     /// Does it permanently delete something that could be restored?
     is_permanent: bool,
+    /// Does a write of content also set tags, or copy those of its source?
+    sets_tags: bool,
 }
 
 impl<'a> Subject<'a> {
@@ -29,7 +32,33 @@ impl<'a> Subject<'a> {
             }
             _ => (None, false),
         };
-        Self { kind: operation.kind(), container: operation.container(), blob, is_permanent }
+        let sets_tags = sets_tags(operation);
+        Self { kind: operation.kind(), container: operation.container(), blob, is_permanent, sets_tags }
+    }
+}
+
+/// Does a write of content also set tags, or copy those of its source?
+fn sets_tags(operation: &Operation) -> bool {
+    let Operation::Blob(request) = operation else { return false };
+    let tags = match &request.action {
+        BlobAction::PutBlob(_, settings)
+        | BlobAction::PutBlockList(_, settings)
+        | BlobAction::CreateAppend(settings)
+        | BlobAction::CreatePage { settings, .. } => &settings.tags,
+        BlobAction::PutBlobFromUrl(put) => &put.settings.tags,
+        BlobAction::Copy(copy) => &copy.tags,
+        _ => return false,
+    };
+    !tags.is_empty() || copies_tags(operation)
+}
+
+/// Does a copy take the tags of its source?
+fn copies_tags(operation: &Operation) -> bool {
+    let Operation::Blob(request) = operation else { return false };
+    match &request.action {
+        BlobAction::PutBlobFromUrl(put) => put.tags == TagOption::Copy,
+        BlobAction::Copy(copy) => copy.tag_option == TagOption::Copy,
+        _ => false,
     }
 }
 
@@ -71,15 +100,19 @@ pub struct AuthorizedSource {
 }
 
 impl AuthorizedSource {
-    /// Checks that the grant permits reading the blob.
-    pub fn new(grant: Grant, blob: SourceBlob) -> Result<Self, Failure> {
+    /// Checks that the grant permits reading the blob, and its tags if the operation copies them.
+    pub fn new(grant: Grant, operation: &Operation, blob: SourceBlob) -> Result<Self, Failure> {
         let read = Subject {
             kind: OperationKind::GetBlob,
             container: Some(&blob.container),
             blob: Some((&blob.blob, blob.revision)),
             is_permanent: false,
+            sets_tags: false,
         };
         authorize(&grant, read)?;
+        if copies_tags(operation) {
+            authorize(&grant, Subject { kind: OperationKind::GetBlobTags, ..read })?;
+        }
         Ok(Self { grant, blob })
     }
 
@@ -117,6 +150,9 @@ fn authorize(grant: &Grant, subject: Subject<'_>) -> Result<(), Failure> {
             let needs = deletion_needs(subject).unwrap_or_else(|| needs(kind));
             check(grant, Service::Blob, &needs, container)?;
         }
+    }
+    if subject.sets_tags {
+        check(grant, Service::Blob, &needs(OperationKind::SetBlobTags), container)?;
     }
     check_part(grant, subject)?;
     reject_writes(grant, kind)?;

@@ -68,7 +68,8 @@ async fn an_incremental_copy_to_an_existing_blob_needs_the_right_to_write() {
     let mut copies = world.blobs.copies();
     for (action, expected) in [(first, None), (second, Some(ErrorCode::UnauthorizedBlobOverwrite))] {
         let operation = blob("copy", action);
-        let source = AuthorizedSource::new(full.clone(), crate::world::source_of(&operation)).unwrap();
+        let from = crate::world::source_of(&operation);
+        let source = AuthorizedSource::new(full.clone(), &operation, from).unwrap();
         world.grant = limited.clone();
         let copied = world.run_with(operation, Supply::Local(Box::new(source))).await;
         assert_eq!(copied.err(), expected);

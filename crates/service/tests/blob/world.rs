@@ -291,7 +291,7 @@ impl World {
 
     /// An operation whose source is a blob of this server.
     pub async fn run_local(&self, operation: Operation) -> Ran {
-        let source = AuthorizedSource::new(self.grant.clone(), source_of(&operation)).unwrap();
+        let source = AuthorizedSource::new(self.grant.clone(), &operation, source_of(&operation)).unwrap();
         self.run_with(operation, Supply::Local(Box::new(source))).await
     }
 
