@@ -5,7 +5,7 @@
 //!
 //! 1. Mark the record of the account as closing.
 //! 2. Put the row `closed` into each of its partitions. Every creation requires in its commit that this row
-//!   does not exist.
+//!    does not exist.
 //! 3. Look for containers. If there are any, open the account again.
 //! 4. Delete the record, unless it was changed since step 1.
 //!
