@@ -8,6 +8,7 @@
 //! | conditional requests, sequential and concurrent | `conditions.rs` |
 //! | uploads of blocks during which the blob changes | `block_uploads.rs` |
 //! | block lists that are committed during uploads | `gathered.rs` |
+//! | what the limit of uncommitted blocks costs | `counted.rs` |
 //! | leases of blobs, across restarts | `leases.rs` |
 //! | listings | `listing.rs` |
 //! | tags, and searches by them | `tags.rs` |
@@ -41,6 +42,7 @@ mod busy;
 mod conditions;
 mod content;
 mod copies;
+mod counted;
 mod crash;
 mod crash_kinds;
 mod deleted;

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lazuli_engine::{Scan, TableId, Verdict};
+use lazuli_engine::{KeyRange, Scan, TableId, Verdict};
 use lazuli_model::blob::BlockId;
 use lazuli_model::{ErrorCode, Failure};
 
@@ -22,7 +22,11 @@ const BLOBS_MAX: usize = 1024;
 
 /// The remaining quota of the blobs to which blocks were uploaded most recently.
 #[derive(Default)]
-pub struct Quotas(Mutex<HashMap<(TableId, Arc<str>), Quota>>);
+pub struct Quotas {
+    known: Mutex<HashMap<(TableId, Arc<str>), Quota>>,
+    /// Held while rows are counted, so that parallel uploads to a blob share one count.
+    counting: tokio::sync::Mutex<()>,
+}
 
 /// The number of blocks that a blob can still get.
 #[derive(Clone, Copy)]
@@ -43,7 +47,7 @@ enum Left {
 impl Quotas {
     /// Takes one block from the quota; `None` if the rows must be counted.
     fn take(&self, at: &At, horizon: u64) -> Option<Left> {
-        let mut quotas = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut quotas = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let quota = quotas.get_mut(&key(at)).filter(|quota| quota.horizon == horizon)?;
         match &mut quota.left {
             Left::AtLeast(0) => return None,
@@ -54,7 +58,7 @@ impl Quotas {
     }
 
     fn set(&self, at: &At, horizon: u64, left: Left) {
-        let mut quotas = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut quotas = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if quotas.len() >= BLOBS_MAX
             && let Some(any) = quotas.keys().next().cloned()
         {
@@ -80,12 +84,7 @@ impl Core {
             Some(left) => left,
             // Replacing a block never requires a count.
             None if self.is_staged(at, marks.horizon, id).await? => return Ok(()),
-            None => {
-                let count = self.count_staged(at, marks.horizon, max).await?;
-                let left = max.checked_sub(count + 1).map_or(Left::Nothing, Left::AtLeast);
-                self.quotas.set(at, marks.horizon, left);
-                left
-            }
+            None => self.renew_quota(at, marks.horizon, max).await?,
         };
         if left == Left::Nothing && !self.is_staged(at, marks.horizon, id).await? {
             let text =
@@ -95,21 +94,45 @@ impl Core {
         Ok(())
     }
 
-    /// The number of uncommitted blocks, at most `max`.
-    async fn count_staged(&self, at: &At, horizon: u64, max: usize) -> Result<usize> {
-        let (mut count, mut last) = (0, None);
-        let mut rows = self.staged_rows(at);
-        while count < max
-            && let Some(page) = rows.next().await?
-        {
-            for row in page.into_iter().filter(|row| row.version > horizon) {
-                // Uploads of the same block are adjacent.
-                let id = Some(row.id);
-                count += usize::from(id != last);
-                last = id;
-            }
+    /// Counts the blocks of a blob whose quota is used up, and takes one from the new quota. If another upload has counted them
+    /// in the meantime, takes one from its quota.
+    async fn renew_quota(&self, at: &At, horizon: u64, max: usize) -> Result<Left> {
+        let _counting = self.quotas.counting.lock().await;
+        if let Some(left) = self.quotas.take(at, horizon) {
+            return Ok(left);
         }
-        Ok(count.min(max))
+        let count = self.count_staged(at, horizon, max).await?;
+        let left = max.checked_sub(count + 1).map_or(Left::Nothing, Left::AtLeast);
+        self.quotas.set(at, horizon, left);
+        Ok(left)
+    }
+
+    /// The number of uncommitted blocks, at most `max`. Copies no row: small blocks are in their rows.
+    async fn count_staged(&self, at: &At, horizon: u64, max: usize) -> Result<usize> {
+        let counted: Arc<Mutex<(usize, String)>> = Arc::default();
+        let counting = counted.clone();
+        let scan = Scan {
+            table: at.tables.staged,
+            ranges: vec![KeyRange::partition(&at.name)],
+            rows_max: usize::MAX,
+            bytes_max: usize::MAX,
+            judge: Box::new(move |row| {
+                let (count, last) = &mut *counting.lock().unwrap_or_else(PoisonError::into_inner);
+                let id = row.row.split_once('/').map_or(row.row, |(id, _)| id);
+                // Uploads of the same block are adjacent.
+                if row.version.0 > horizon && (*count == 0 || last != id) {
+                    if *count == max {
+                        return Ok(Verdict::Stop);
+                    }
+                    *count += 1;
+                    last.replace_range(.., id);
+                }
+                Ok(Verdict::Skip)
+            }),
+        };
+        self.engine().scan(scan).await?;
+        let (count, _) = *counted.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(count)
     }
 
     async fn is_staged(&self, at: &At, horizon: u64, id: &BlockId) -> Result<bool> {
