@@ -1,6 +1,6 @@
-//! From a request target and a Host header to the account and the resource that they name.
+//! Determines the account and the resource of a request from its target and its Host header.
 //!
-//! Parsing fails only for invalid addresses, never because something does not exist.
+//! Parsing fails only for invalid addresses, never because an account or resource does not exist.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use lazuli_model::{ErrorCode, Failure, Service};
 use crate::Head;
 use crate::http::query::Query;
 
-/// How the account is named.
+/// The way in which the account is specified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// By the first label of the host.
@@ -26,11 +26,11 @@ pub struct Address<'a> {
     pub account: &'a str,
     /// Was the read-only secondary endpoint addressed?
     pub secondary: bool,
-    /// How the account is named.
+    /// The way in which the account is specified.
     pub style: Style,
-    /// Host and port as the client knows them.
+    /// Host and port, as used by the client.
     pub authority: &'a str,
-    /// The path as it was sent, including the account segment: this form is signed.
+    /// The path as it was sent, including the account segment: this is the form that is signed.
     pub wire_path: &'a str,
     /// The part of the path after the account, as sent.
     pub resource_path: &'a str,
@@ -42,9 +42,9 @@ impl<'a> Address<'a> {
     /// Splits a target. `is_account` says whether a host can name an account: true for each account that exists, or false
     /// for all of them if only paths name accounts.
     ///
-    /// The account is found by known names, so that any host name can point at the server: `{account}.{service}.…`
-    /// names it for certain; else the first segment of the path, if there is such an account; else the first label of
-    /// the host.
+    /// Any host name can point to the server, so the account is found by known names: `{account}.{service}.…`
+    /// always specifies it; otherwise it is the first segment of the path, if there is such an account;
+    /// otherwise the first label of the host.
     pub fn parse(
         head: &Head<'a>,
         service: Service,
@@ -63,7 +63,7 @@ impl<'a> Address<'a> {
         })
     }
 
-    /// Splits a target whose path begins with the account, whatever the host is.
+    /// Splits a target whose path begins with the account, for any host.
     fn parse_path(head: &Head<'a>) -> Result<Self, Failure> {
         let (target_authority, path_and_query) = split_target(head.target)?;
         let authority = match target_authority.or_else(|| head.get_filled("host")) {
@@ -95,7 +95,7 @@ impl<'a> Address<'a> {
         self.style == Style::Host && names_website(self.authority)
     }
 
-    /// The account segment that generated URLs repeat in path style.
+    /// The account segment, which generated URLs repeat in path style.
     pub fn account_segment(&self) -> Option<Cow<'a, str>> {
         match (self.style, self.secondary) {
             (Style::Host, _) => None,
@@ -117,20 +117,20 @@ pub fn split_target(target: &str) -> Result<(Option<&str>, &str), Failure> {
     if authority.is_empty() { Err(unparsable()) } else { Ok((Some(authority), path)) }
 }
 
-/// The first label of a host name; `None` for an address.
+/// The first label of a host name; `None` for an IP address.
 fn host_label(authority: &str) -> Option<&str> {
     let host = authority.split(':').next()?;
     let label = host.split('.').next()?;
     (!label.is_empty() && !label.bytes().all(|b| b.is_ascii_digit())).then_some(label)
 }
 
-/// Does the second label name the service: `{account}[-secondary].table.{anything}`?
+/// Is the second label the service: `{account}[-secondary].table.{anything}`?
 fn names_service(authority: &str, service: Service) -> bool {
     let rest = authority.split_once('.').and_then(|(_, rest)| rest.strip_prefix(service.label()));
     rest.is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// Do the labels after the account name static websites? Azure has a zone before that: `z6`.
+/// Do the labels after the account stand for static websites? In Azure, a zone comes before `web`: `z6`.
 fn names_website(authority: &str) -> bool {
     let mut labels = authority.split('.').skip(1);
     let is_zone = |label: &&str| {
@@ -178,7 +178,7 @@ mod tests {
         check("127.0.0.1:10002", "/dev-secondary/T", ("dev", true, Style::Path, "/T"));
         check("blogs.table.core.windows.net", "/Tables", ("blogs", false, Style::Host, "/Tables"));
         check("blogs-secondary.table.core.windows.net", "/", ("blogs", true, Style::Host, "/"));
-        // The first documents write the host in two more ways (erratum E18): any name works.
+        // The oldest documents write the host in two more ways (erratum E18), so any name is accepted.
         check("blogs.tables.core.windows.net", "/Tables", ("blogs", false, Style::Host, "/Tables"));
         check("blogs.windows.core.net", "/Tables", ("blogs", false, Style::Host, "/Tables"));
         check("blogs.table.localhost:10002", "/T()", ("blogs", false, Style::Host, "/T()"));

@@ -1,7 +1,7 @@
-//! Everything of an engine as of one moment, rows and the content that they name, to be copied elsewhere.
+//! A snapshot of an engine, with rows and the content that they refer to, to be copied elsewhere.
 //!
-//! Invariant: everything is held, in all processes that use the store, before the snapshot of the rows is taken. So each
-//! piece that a row of the snapshot names can be read until the copy is dropped.
+//! Invariant: everything is held, in all processes that use the store, before the snapshot of the rows is
+//! taken. So each piece that a row of the snapshot refers to can be read until the copy is dropped.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -18,11 +18,11 @@ pub enum Copied {
     /// The next rows.
     Rows(Vec<Stored>),
     /// The next bytes of a piece. All bytes of a piece come before those of the next, and at most once for each
-    /// partition that names it.
+    /// partition that refers to it.
     Content {
         /// The piece.
         piece: Piece,
-        /// Where the bytes start in it.
+        /// The offset of the bytes in it.
         offset: u32,
         /// The bytes, verified.
         bytes: Bytes,
@@ -36,12 +36,12 @@ pub struct Copy {
     dump: Box<dyn Dump>,
     content: Option<(Arc<dyn Content>, Box<dyn ContentHold>)>,
     naming: Box<dyn Naming>,
-    /// Pieces that rows have named and that are yet to come, and whether each must be stored.
+    /// Pieces that rows have referred to and that are not copied yet, and whether each must be stored.
     pending: VecDeque<(Piece, bool)>,
     reading: Option<Reading>,
     /// Parts that were read ahead.
     ready: VecDeque<Copied>,
-    /// The partition of the last row, and the pieces that it has named so far.
+    /// The partition of the last row, and the pieces that it has referred to so far.
     partition: Option<(TableId, Box<str>)>,
     named: HashSet<Piece>,
 }
@@ -73,7 +73,7 @@ impl Copy {
     pub async fn next(&mut self, bytes_max: usize) -> Result<Copied> {
         let next = self.next_part(bytes_max).await;
         if let Err(Error::Corrupt(_)) = next {
-            // Without the hold, content that is gone is no damage.
+            // Without the hold, missing content is not damage.
             self.check_hold().await?;
         }
         next
@@ -125,7 +125,7 @@ impl Copy {
         Ok(Copied::Rows(rows))
     }
 
-    /// Notes the pieces that a row names.
+    /// Records the pieces that a row refers to.
     fn note(&mut self, row: &Stored) -> Result<()> {
         let is_same =
             |(table, partition): &(TableId, Box<str>)| *table == row.table && *partition == row.row.partition;
@@ -142,8 +142,8 @@ impl Copy {
     }
 }
 
-/// All parts of a piece that may have been released; none if it was. Another process that began to release it before
-/// everything was held may remove it at any moment, so no part is returned before all of them were read.
+/// All parts of a piece that may have been released; none if it was. Another process that started to release it
+/// before the hold may remove it at any time, so no part is returned before all of them were read.
 async fn read_ahead(content: &dyn Content, piece: Piece) -> Result<VecDeque<Copied>> {
     let (mut parts, mut offset) = (VecDeque::new(), 0);
     let mut reader = content.read(&piece, 0..u64::MAX);
@@ -155,7 +155,7 @@ async fn read_ahead(content: &dyn Content, piece: Piece) -> Result<VecDeque<Copi
                 offset += bytes.len() as u32;
             }
             Ok(None) => return Ok(parts),
-            // If its beginning is gone, too, then it is not damaged.
+            // If its beginning is missing, too, it is not damaged.
             Err(error @ Error::Corrupt(_)) => match content.read(&piece, 0..1).next().await {
                 Err(Error::Corrupt(_)) => return Ok(VecDeque::new()),
                 other => return Err(other.err().unwrap_or(error)),
@@ -186,7 +186,7 @@ mod tests {
             if !rest.is_empty() {
                 return Err(Error::Corrupt("not a piece".into()));
             }
-            // Rows of one partition name what may be gone.
+            // Rows of one partition refer to content that may have been released.
             let is_certain = row.partition != "gone";
             pieces.iter().filter_map(Piece::decode).for_each(|piece| see(piece, is_certain));
             Ok(())
@@ -200,8 +200,8 @@ mod tests {
         engine.apply(TableId(7), partition, vec![write]).await.unwrap();
     }
 
-    /// Rows come with their content, each piece once, even if it is released meanwhile. Loading the copy elsewhere
-    /// makes the same store.
+    /// Rows come with their content, each piece once, even if it is released in the meantime. Loading the copy
+    /// elsewhere results in the same store.
     #[tokio::test]
     async fn a_copy_has_all_content_of_its_moment() {
         let engine = Memory::new(Clock::system());
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(content.release(pieces.to_vec()).await, Ok(vec![]));
     }
 
-    /// A row that is about to be removed may name released content; any other row must not.
+    /// A row that is about to be removed may refer to released content; any other row must not.
     #[tokio::test]
     async fn a_copy_fails_only_if_a_piece_must_be_there() {
         let engine = Memory::new(Clock::system());
@@ -258,7 +258,7 @@ mod tests {
         assert!(matches!(copy.next(1000).await, Err(Error::Corrupt(_))));
     }
 
-    /// A row that cannot be understood ends a sweep before anything is freed.
+    /// A row that cannot be decoded ends a sweep before anything is freed.
     #[tokio::test]
     async fn a_sweep_stops_at_a_row_that_it_does_not_understand() {
         let engine = Memory::new(Clock::system());

@@ -1,12 +1,14 @@
-//! Holds: while there is one, no front end frees content, so that a copy finds all content that its snapshot names.
+//! Holds: while there is one, no front end frees content, so that a copy finds all content that its snapshot
+//! refers to.
 //!
-//! A hold is a row of `lazuli_meta`, whose number its process increments with every renewal. Front ends look for such rows
-//! before they free anything. The hold of a process that is gone ends when a front end has watched its row for ten minutes
-//! of its own time without a change (`watch.rs`), whatever the clocks do.
+//! A hold is a row of `lazuli_meta`, whose number its process increments with every renewal. Front ends look
+//! for such rows before they free anything. The hold of a process that has ended is removed when a front end
+//! has watched its row for ten minutes without a change (`watch.rs`), measured by its own monotonic clock.
 //!
-//! Why this suffices: the row is there before the snapshot is taken. A front end that looked for holds before then frees only
-//! pieces that no blob named any more, as the snapshot shows. When the copy ends, it looks for its row once more: a row that
-//! was removed is never inserted again under its name, so the row proves that the hold never ended.
+//! Why this suffices: the row is there before the snapshot is taken. A front end that looked for holds before
+//! then frees only pieces that no blob referred to any more, as the snapshot shows. When the copy ends, it
+//! checks its row again: a row that was removed is never inserted again under its name, so the row proves that
+//! the hold never ended.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,18 +80,19 @@ impl Drop for RowHold {
 }
 
 impl StreamLedger {
-    /// Begins a hold. When this returns, every front end that looks for holds finds it.
+    /// Starts a hold. When this returns, every front end that checks for holds finds it.
     pub(super) async fn begin_hold(self: Arc<Self>) -> Result<Box<dyn ContentHold>> {
         let number = self.holds.count.fetch_add(1, Ordering::Relaxed);
         let name = format!("hold {} {number}", self.core().holder);
         locked(&self.holds.current).insert(name.clone());
-        // Before the statement: if the caller gives up, the row is removed.
+        // Register it before the statement: if the caller gives up, the row is removed.
         let hold = RowHold { ledger: self, name };
         hold.ledger.call(BEGIN, &[(&hold.name, Type::TEXT)]).await?;
         Ok(Box::new(hold))
     }
 
-    /// Renews the holds of this process, removes those that have ended, and those of processes that are gone.
+    /// Renews the holds of this process, removes those that have ended, and those of processes that no longer
+    /// exist.
     pub async fn keep_holds(&self, now: Instant) -> Result<()> {
         let current: Vec<String> = locked(&self.holds.current).iter().cloned().collect();
         if !current.is_empty() {

@@ -1,6 +1,6 @@
 //! The documents of Put Block List and Get Block List.
 //!
-//! The order of the elements is the order of the content, whatever list each of them names.
+//! The order of the elements is the order of the content, even if they refer to different lists.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -44,7 +44,7 @@ pub fn decode(body: &[u8]) -> Result<Vec<BlockRef>, Failure> {
     if walk.is_complete { Ok(walk.blocks) } else { Err(xml::invalid()) }
 }
 
-/// Attributes that an element may have, such as declarations of namespaces.
+/// Maximum attributes of an element, such as declarations of namespaces.
 const ATTRIBUTES_MAX: usize = 8;
 /// The longest id in Base64, with white space around it.
 const ID_TEXT_BYTES_MAX: usize = 256;
@@ -53,7 +53,7 @@ const ID_TEXT_BYTES_MAX: usize = 256;
 struct Walk {
     is_open: bool,
     is_complete: bool,
-    /// The entry that is open: the list it names, and its text so far.
+    /// The open entry: its list, and its text so far.
     entry: Option<(BlockSource, String)>,
     blocks: Vec<BlockRef>,
 }
@@ -103,7 +103,7 @@ impl Walk {
     }
 }
 
-/// Writes the lists that a request asks for.
+/// Writes the requested lists.
 pub fn encode(out: &mut Vec<u8>, committed: Option<&[BlockEntry]>, uncommitted: Option<&[BlockEntry]>) {
     nest(out, "BlockList", |out| {
         for (name, blocks) in [("CommittedBlocks", committed), ("UncommittedBlocks", uncommitted)] {

@@ -129,7 +129,7 @@ impl Work<'_> {
         batch::check(&intent, container)?;
         let Intent::Ready(operation) = intent else { return Err(ErrorCode::InvalidInput.into()) };
         let grant = self.part_grant(head, address, context).await;
-        // A part has the version of the batch, also if its signature is wrong.
+        // A part has the version of the batch, even if its signature is wrong.
         context.version = version;
         let grant = grant?;
         let authorized = Authorized::new(&grant, operation)?;

@@ -210,7 +210,7 @@ impl State {
         seen.map_while(Result::ok).find(|address| !trusted(address)).unwrap_or(peer)
     }
 
-    /// The scheme that the client used, as far as it can be known.
+    /// The scheme that the client used, if it can be determined.
     pub(crate) fn scheme(&self, head: &Head<'_>, peer: Peer) -> &'static str {
         let proxies = &self.config.trusted_proxies;
         let forwarded = head.get("x-forwarded-proto").filter(|_| proxies.contains(&peer.address.ip()));

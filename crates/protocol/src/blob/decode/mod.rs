@@ -1,7 +1,7 @@
-//! From the head and the body of a request to the operation that it asks for.
+//! Decodes the head and the body of a request into an operation.
 //!
-//! In two steps, so that a request whose head alone suffices to reject it is rejected before its body is read. Content
-//! never passes through here: operations only declare it.
+//! This takes two steps, so that a request with an invalid head is rejected before its body is read. Content is
+//! not handled here: operations only declare it.
 
 mod append;
 mod blob;
@@ -32,14 +32,14 @@ use super::{block_list, header, limits, tags};
 use crate::xml::{acl, delegation, properties};
 use crate::{Address, ApiVersion, Head};
 
-/// The operation that a request asks for, as far as its head shows.
+/// The operation of a request, as far as its head determines it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
-    /// The operation is complete. If it declares a body, the body is streamed beside it.
+    /// The operation is complete. If it declares a body, the body is streamed separately.
     Ready(Operation),
-    /// The body is a document that completes the operation; until then that part of it is empty.
+    /// The body is a document that completes the operation; until then, that part of the operation is empty.
     Document(Operation, Document),
-    /// The body is a batch, perhaps limited to a container.
+    /// The body is a batch, possibly limited to a container.
     Batch(Option<ContainerName>),
 }
 
@@ -58,7 +58,7 @@ pub enum Document {
     Tags,
 }
 
-/// A request as its decoders see it.
+/// A request, as input of the decoders.
 struct Ask<'a> {
     head: &'a Head<'a>,
     params: &'a Params<'a>,
@@ -96,7 +96,7 @@ pub fn decode(
     Ok((intent, wanted))
 }
 
-/// Is it a request to the API of hierarchical namespaces? Clients probe with it and look at the code of the error.
+/// Is it a request to the API for hierarchical namespaces? Clients probe for it and examine the error code.
 fn asks_for_namespace(params: &Params<'_>) -> bool {
     const ACTIONS: [&str; 8] = [
         "getaccesscontrol",
@@ -134,7 +134,7 @@ impl Intent {
         }
     }
 
-    /// The container that the request names.
+    /// The container of the request.
     pub fn container(&self) -> Option<&ContainerName> {
         match self {
             Intent::Batch(container) => container.as_ref(),
@@ -142,17 +142,17 @@ impl Intent {
         }
     }
 
-    /// The blob that the request names.
+    /// The blob of the request.
     pub fn blob(&self) -> Option<&BlobName> {
         self.operation().and_then(Operation::blob)
     }
 
-    /// Must the whole body be read before the operation is known?
+    /// Must the whole body be read to determine the operation?
     pub fn needs_body(&self) -> bool {
         !matches!(self, Intent::Ready(_))
     }
 
-    /// The body that is streamed beside the operation.
+    /// The body, which is streamed separately from the operation.
     pub fn streams(&self) -> Option<&StreamedBody> {
         match self {
             Intent::Ready(Operation::Blob(request)) => request.action.body(),
@@ -165,7 +165,7 @@ impl Intent {
         limits::body_max(self.kind(), version)
     }
 
-    /// The operation, once the body is there. A batch has none.
+    /// The operation, once the body has been read. A batch has none.
     pub fn with_body(
         self,
         head: &Head<'_>,
@@ -186,7 +186,7 @@ impl Intent {
     }
 }
 
-/// Compares the checksums that the client sent, and returns those that the response needs.
+/// Verifies the checksums that the client sent, and returns those that the response needs.
 fn check_document(head: &Head<'_>, body: &[u8], needed: Digests) -> Result<Digested, Failure> {
     let declared =
         StreamedBody { length: body.len() as u64, expected: write::transfer_checksums(head)?, needed };
@@ -224,12 +224,12 @@ fn complete(
     }
 }
 
-/// 405 for a method that a resource does not have.
+/// 405 for a method that a resource does not support.
 fn verb() -> Failure {
     ErrorCode::UnsupportedHttpVerb.into()
 }
 
-/// A value of `comp` that a resource does not have.
+/// A value of `comp` that a resource does not support.
 fn unknown_comp(params: &Params<'_>) -> Failure {
     let value = params.get("comp").unwrap_or_default();
     super::params::invalid_because("comp", value, "")
