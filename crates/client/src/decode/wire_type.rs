@@ -1,4 +1,4 @@
-//! The types that annotations name: those that the service stores, and those that only other data services have
+//! The types in annotations: those that the service stores, and those that only other data services have
 //! (WR-14). The latter are read as the stored type that holds their values.
 
 use base64::Engine as _;

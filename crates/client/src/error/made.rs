@@ -7,7 +7,7 @@ use super::{Applied, Error, ErrorKind, Inner};
 use crate::transport::{Reached, TransportError};
 
 impl Error {
-    /// A query exceeded the rows that it may hold.
+    /// A query exceeded its limit of rows in the client.
     pub(crate) fn local_limit(limit: usize, what: &str) -> Self {
         let message =
             format!("'{what}' would hold more than {limit} rows; filter more, or raise local_limit");

@@ -4,17 +4,17 @@
 //!
 //! 1. the path names a table that the grant does not cover: `AuthorizationFailure`
 //! 2. the path names no resource: the error of the path
-//! 3. permissions for the operation that the head names
+//! 3. permissions for the operation in the head
 //! 4. format, headers and query options, `timeout` included
 //! 5. the body: length, size, syntax, content
 //! 6. permissions for the key or name in the body
-//! 7. request rate of the partition; for operations that speak XML, `timeout`
+//! 7. request rate of the partition; for operations that use XML, `timeout`
 //! 8. the operation itself
 //!
-//! A missing table is reported before every 400 of steps 2, 4, 5 and 7. Operations that speak XML (`comp`,
+//! A missing table is reported before every 400 of steps 2, 4, 5 and 7. Operations that use XML (`comp`,
 //! `restype`) go through the same steps without format negotiation; a batch reports the faults of its operations inside
 //! the response. Path, kind, format and intent are decoded once ([`Decoded`]), and permissions are checked once: step 6
-//! adds to step 3 only the parts that the body names, and the service takes an operation that passed both
+//! checks only the parts that step 3 could not know, and the service accepts only operations that passed both
 //! ([`Authorized`]).
 
 mod encode;
@@ -160,7 +160,7 @@ impl Work<'_> {
             .await
     }
 
-    /// The operations that speak XML, regardless of the formats that the client accepts.
+    /// The operations that use XML, regardless of the formats that the client accepts.
     async fn run_xml(&self, body: &mut dyn Body, note: &mut Note) -> Response {
         let Request { head, address, context, grant, .. } = self.request;
         note.kind = table::kind::of_query(head, address);

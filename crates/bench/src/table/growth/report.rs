@@ -66,7 +66,7 @@ impl Growth {
         )
     }
 
-    /// Adds a measurement; returns its row of the table. The row has its cost compared with that at the smallest size.
+    /// Adds a measurement; returns its row of the table, with the cost relative to that at the smallest size.
     pub(super) fn add(&mut self, point: GrowthPoint) -> String {
         let first = self.line(point.axis, point.operation).first().map_or(1.0, |first| times(&point, first));
         let row = format!(
