@@ -113,3 +113,25 @@ impl From<DurabilityArg> for Durability {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        serve: Serve,
+    }
+
+    /// The time of a query is a setting, 5 s by default (erratum E2).
+    #[test]
+    fn the_time_of_a_query_can_be_set() {
+        for (words, seconds) in [(&["serve"] as &[&str], 5), (&["serve", "--query-time", "60"], 60)] {
+            let config = Line::parse_from(words).serve.config(&EngineUrl::Memory);
+            assert_eq!(config.query_time_max, Duration::from_secs(seconds));
+        }
+    }
+}
