@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_queues_are_apart_from_those_of_tables() {
+    fn queues_and_tables_are_counted_separately() {
         let usage = UsageMetrics::default();
         let slot = usage.queue_slot("acct", "jobs");
         usage.handled(slot, QueueCounts { put: 5, ..QueueCounts::default() });

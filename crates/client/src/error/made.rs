@@ -19,7 +19,7 @@ impl Error {
         Self::invalid_response(message).with_applied(Applied::Unknown)
     }
 
-    /// A response to a read that could not be parsed, so that nothing was changed.
+    /// A response to a read that could not be parsed. A read changes nothing.
     pub(crate) fn unreadable(message: impl Into<String>) -> Self {
         Self::invalid_response(message).with_applied(Applied::No)
     }

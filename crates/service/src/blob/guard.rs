@@ -258,7 +258,7 @@ pub fn not_immutable(blob: &Revision, now: DateTime) -> Result<()> {
     unprotected(blob.legal_hold, blob.immutability.map(|policy| policy.until), now)
 }
 
-/// Neither a legal hold nor a policy until that time may protect anything.
+/// Checks that there is no legal hold, and no policy that ends after `now`.
 pub fn unprotected(has_hold: bool, until: Option<DateTime>, now: DateTime) -> Result<()> {
     if has_hold {
         return Err(ErrorCode::BlobImmutableDueToLegalHold.into());

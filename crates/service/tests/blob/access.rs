@@ -43,7 +43,7 @@ fn a_directory_covers_the_blob_of_its_name_and_those_below() {
 
 /// The letter `c` permits uploading and committing blocks, as long as the blob does not exist.
 #[tokio::test]
-async fn blocks_of_a_new_blob_need_the_right_to_create_only() {
+async fn blocks_of_a_new_blob_need_only_the_right_to_create() {
     let mut world = World::new().await;
     assert!(creates_only(&of(SignedPart::Whole, "c"), OperationKind::PutBlockList));
     world.grant = Grant { home: world.grant.home.clone(), ..of(SignedPart::Whole, "c") };

@@ -63,7 +63,7 @@ impl PackSweep {
     }
 }
 
-/// Marks everything that was not kept as dead.
+/// Marks as dead everything that was not kept.
 fn settle(state: &mut PackState, kept: &Units, mut data: Units, swept: &mut Swept) {
     if state.kind != PackKind::Former {
         return;
