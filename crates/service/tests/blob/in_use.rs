@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lazuli_engine::content::{
     Content, ContentReader, ContentStatus, ContentSweep, ContentWriter, ExtentPage, Fold, MemoryContent,
-    Piece, Pinned, Spot,
+    Piece, Pinned, Spot, Swept,
 };
 use lazuli_engine::memory::Memory;
 use lazuli_engine::{
@@ -117,22 +117,40 @@ impl Content for Held {
         self.below.list(from)
     }
     fn sweep(&self) -> EngineFuture<'_, Box<dyn ContentSweep>> {
-        // An earlier process has left nothing behind: see the tests of the content stores.
-        self.below.sweep()
+        match self.is_held.load(Ordering::SeqCst) {
+            true => Box::pin(async { Ok(Box::new(HeldSweep) as Box<dyn ContentSweep>) }),
+            false => self.below.sweep(),
+        }
     }
     fn status(&self) -> EngineFuture<'_, ContentStatus> {
         self.below.status()
     }
 }
 
-/// A world with such an engine and content, in which each of some blobs was overwritten.
-async fn overwritten(blobs: u64) -> (World, Arc<SharedMemory>, Arc<Held>) {
+/// A sweep that frees nothing.
+struct HeldSweep;
+
+impl ContentSweep for HeldSweep {
+    fn keep(&mut self, _: &Piece) {}
+
+    fn finish(self: Box<Self>) -> EngineFuture<'static, Swept> {
+        Box::pin(async { Ok(Swept::default()) })
+    }
+}
+
+/// A world with such an engine and content.
+fn shared(memory: MemoryContent) -> (World, Arc<SharedMemory>, Arc<Held>) {
     let ticks = Arc::new(AtomicU64::new(START_TICKS));
     let engine = Arc::new(SharedMemory(Memory::new(clock(&ticks)), AtomicU64::new(0)));
-    let memory = MemoryContent::default();
     let (is_held, releases) = Default::default();
     let held = Arc::new(Held { below: memory.clone(), is_held, releases });
-    let mut world = World::over(engine.clone(), memory, ticks, 20, Some(held.clone()), Arc::default());
+    let world = World::over(engine.clone(), memory, ticks, 20, Some(held.clone()), Arc::default());
+    (world, engine, held)
+}
+
+/// The same, in which each of some blobs was overwritten.
+async fn overwritten(blobs: u64) -> (World, Arc<SharedMemory>, Arc<Held>) {
+    let (mut world, engine, held) = shared(MemoryContent::default());
     world.create_container(CONTAINER).await.unwrap();
     world.settle().await;
     for n in 0..2 * blobs {
@@ -225,4 +243,23 @@ async fn content_of_a_deleted_container_stays_for_the_readers_of_other_processes
     world.pass(HOUR);
     world.settle().await;
     assert_eq!(world.pieces().await, 0);
+}
+
+/// Content of earlier processes that could not be freed because a copy was being made stayed for another day, and forever if a copy
+/// is made every day at that time.
+#[tokio::test]
+async fn content_of_earlier_processes_is_freed_when_it_is_no_longer_held() {
+    let memory = MemoryContent::default();
+    let mut upload = memory.begin(None, None);
+    upload.write(bytes_of(1, 100)).await.unwrap();
+    upload.seal().await.unwrap();
+    let (mut world, engine, held) = shared(memory.reopened());
+    held.is_held.store(true, Ordering::SeqCst);
+    rounds(&mut world).await;
+    idle_round(&mut world, &engine).await;
+    assert_eq!(world.pieces().await, 1);
+    held.is_held.store(false, Ordering::SeqCst);
+    rounds(&mut world).await;
+    assert_eq!(world.pieces().await, 0);
+    idle_round(&mut world, &engine).await;
 }
