@@ -6,6 +6,7 @@
 
 mod acknowledged;
 mod adopt;
+mod ahead;
 mod cache;
 mod cell;
 mod check;

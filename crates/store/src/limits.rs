@@ -121,6 +121,8 @@ pub const SORTED_FILE_BYTES: u64 = 32 * 1024 * 1024;
 pub const BLOCK_BYTES: u32 = 8 * 1024;
 /// Total size of log files at which the oldest rows are moved to sorted files.
 pub const JOURNAL_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Blocks of the log that are written ahead of their use, each time that batches of this size were written.
+pub const AHEAD_BYTES: u64 = 1024 * 1024;
 /// Number of threads that write and merge sorted files.
 pub const WORKER_THREADS: usize = 1;
 
@@ -149,7 +151,7 @@ pub const DUMPS_MAX: usize = 2;
 /// Bytes read at a time when a loaded store is verified.
 pub const LOAD_PAGE_BYTES: usize = 1024 * 1024;
 
-/// Memory for everything that has no bound of its own here: writing and merging sorted files, their indexes and filters,
+/// Memory for everything without a specific bound: writing and merging sorted files, their indexes and filters,
 /// threads.
 pub const FIXED_BYTES: u64 = 128 * 1024 * 1024;
 

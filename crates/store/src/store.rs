@@ -15,6 +15,7 @@ use tokio::task::spawn_blocking;
 
 use crate::acknowledged::Acknowledged;
 use crate::adopt::Adoption;
+use crate::ahead::Ahead;
 use crate::check::CheckReport;
 use crate::commit::Commit;
 use crate::committer::{Committer, Job, Late, PanicGuard};
@@ -29,7 +30,7 @@ use crate::keyspace;
 use crate::limits::{ERASE_ROWS_MAX, ERASE_TABLES_MAX};
 use crate::metrics::metrics;
 use crate::missing;
-use crate::options::Options;
+use crate::options::{Durability, Options};
 use crate::permit::Permits;
 use crate::queue::{Callers, queue};
 use crate::readers::Readers;
@@ -81,6 +82,7 @@ impl Store {
         let content = PackContent::open(dir, options.durability)?;
         let acknowledged = Acknowledged::begin(files.directory.path(), state.last_version)?;
         files.directory.mark_open()?;
+        let ahead = (options.durability == Durability::Full).then(|| Ahead::new(files.directory.data()));
 
         let published = Arc::new(Published::new(view));
         let health = Arc::new(Health::default());
@@ -101,6 +103,7 @@ impl Store {
             carried: None,
             late: Late::default(),
             acknowledged,
+            ahead,
             space: Space::UNKNOWN,
             is_short: false,
         };

@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 
 use crate::acknowledged::Acknowledged;
 use crate::adopt::Adoption;
+use crate::ahead::Ahead;
 use crate::commit::{Changed, Commit, Decided};
 use crate::crash_point::{self, Point};
 use crate::error::poisoned;
@@ -93,6 +94,8 @@ pub struct Committer {
     pub carried: Option<Carried>,
     pub late: Late,
     pub acknowledged: Acknowledged,
+    /// Unless commits do not wait for the disk.
+    pub ahead: Option<Ahead>,
     /// The space on the disk at the start of the last group.
     pub space: Space,
     /// There was too little space for any write.
@@ -189,8 +192,13 @@ impl Committer {
             Err(other) => self.health.set_poison(other.to_string()),
         }
         crash_point::pass(Point::BeforeReply);
+        let bytes = group.bytes + LOG_BATCH_BYTES;
         group.reply(&result, &mut self.late);
         self.late.send_some();
+        // When the callers have their results: it delays only the next group.
+        if let Some(ahead) = self.ahead.as_mut().filter(|_| result.is_ok()) {
+            ahead.note(bytes as u64);
+        }
         if self.files.memtable_bytes() > self.memtable_bytes {
             self.files.write_out();
         }
@@ -377,8 +385,8 @@ impl Committer {
             let _ = self.log.commit(batch, Durability::Relaxed);
             std::process::abort();
         }
-        // Sync every batch, even one that only erases rows: otherwise a loss of power could leave a hole in it in front
-        // of a later, synced batch, and that would look like damage.
+        // Sync every batch, even one that only erases rows: otherwise a loss of power could leave a hole in it
+        // before a later, synced batch, which would look like damage.
         self.log.commit(batch, self.durability).map_err(|error| match error {
             // The sorted store rejects the batch before writing anything, because background work has failed.
             fjall::Error::Poisoned => poisoned("writing sorted files has failed"),

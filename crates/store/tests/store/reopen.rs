@@ -1,11 +1,13 @@
 //! Properties that must hold from one opening to the next.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lazuli_engine::{Adopted, Clock, Engine, Error, Row, Version};
 use lazuli_store::{OpenError, Options, Store};
 
+use crate::damage::{originals, write};
 use crate::support::{TABLE, directory, get, open, open_at, set};
 
 /// A second opening of the same directory is rejected while the first is open, with the process that holds it.
@@ -40,6 +42,31 @@ async fn rows_survive_closing_and_dropping() {
     let report = open(&dir).check().await.unwrap();
     assert!(report.is_clean(), "{report:?}");
     assert_eq!((report.rows, report.tables), (6, 1));
+}
+
+/// The log of a killed process has blocks of zeros behind its last batch, and no batch is missing. What is written after
+/// the restart is appended to them.
+#[tokio::test]
+async fn a_log_with_blocks_written_ahead_loses_nothing() {
+    let (dir, killed) = (directory(), directory());
+    let (store, text) = (open(&dir), "x".repeat(50_000));
+    // Several times as many bytes as are written ahead at a time.
+    for row in 0..80 {
+        set(&store, &row.to_string(), &text).await;
+    }
+    write(&originals(dir.path(), dir.path()), killed.path(), Path::new(""), 0);
+    drop(store);
+    for round in 0..2 {
+        let store = open(&killed);
+        set(&store, &format!("after {round}"), "1").await;
+        let files = originals(killed.path(), killed.path());
+        drop(store);
+        // As after another kill.
+        write(&files, killed.path(), Path::new(""), 0);
+    }
+    let report = open(&killed).check().await.unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    assert_eq!((report.rows, report.tables), (82, 1));
 }
 
 /// A closed store returns an error; it does not hang or panic.
