@@ -11,8 +11,14 @@ use lazuli_protocol::http::url::Base;
 use lazuli_protocol::table::draft::EntityDraft;
 
 /// Versions of each era.
-pub const VERSIONS: [ApiVersion; 4] =
-    [ApiVersion::V2009_04_14, ApiVersion::V2011_08_18, ApiVersion::V2013_08_15, ApiVersion::V2019_02_02];
+pub const VERSIONS: [ApiVersion; 6] = [
+    ApiVersion::V2009_04_14,
+    ApiVersion::V2011_08_18,
+    ApiVersion::V2013_08_15,
+    ApiVersion::V2019_02_02,
+    ApiVersion::V2021_02_12,
+    ApiVersion::V2025_07_05,
+];
 
 /// Where and when the server responds to a request.
 pub fn context(version: ApiVersion) -> Context {

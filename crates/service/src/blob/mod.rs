@@ -25,6 +25,7 @@ mod access_time;
 mod append;
 mod blocks;
 mod capacity;
+mod checked;
 mod codec;
 mod commit;
 mod container;
@@ -72,6 +73,8 @@ use lazuli_model::{ErrorCode, Service};
 pub use access_time::Accesses;
 pub use append::Annotate;
 pub use capacity::{Capacity, Held};
+#[doc(hidden)]
+pub use checked::check_records;
 pub use copy::{Copies, Fetch, Opener, Opening, Remote, Supply};
 pub use core::{BlobOptions, EnabledFor};
 pub use event::{EventBatch, Events};

@@ -26,6 +26,7 @@ use lazuli_model::time::TICKS_PER_SECOND;
 use lazuli_model::{Guid, OperationKind};
 
 pub use outbox::Outbox;
+pub use record::check_record;
 use record::{Delivery, Waiting, keep_first};
 
 use super::commit::{Decided, Step, remove};

@@ -107,6 +107,13 @@ impl Waiting {
     }
 }
 
+/// Reads bytes as an event, for fuzzing: an event that can be read survives being written and read again.
+pub fn check_record(bytes: &Bytes) {
+    if let Ok(waiting) = Waiting::decode("b", bytes) {
+        assert_eq!(Waiting::decode("b", &waiting.encode()), Ok(waiting));
+    }
+}
+
 /// Keeps the first `max` events by time, with their rows, and all that are planned or cancel a planned one.
 pub fn keep_first(found: &mut Vec<(String, Waiting)>, max: usize) {
     let is_plain = |waiting: &Waiting| !waiting.is_planned() && waiting.cancels == 0;
