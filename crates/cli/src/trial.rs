@@ -270,9 +270,9 @@ async fn blob_histories(process: &mut Process, seeds: Seeds, shape: HistorySize)
         }
     }
     let blob::Seen { responses, conditional, leases, appends, page_writes, tagged, found, .. } = total;
-    let blob::Seen { past, restored, moved, unknown, .. } = total;
+    let blob::Seen { past, restored, moved, protected, keyed, unknown, .. } = total;
     say!(
-        "{count} histories, {responses} responses, {conditional} conditional writes, {leases} leases, {appends} appends at a position, {page_writes} page writes by sequence number, {tagged} requests by tag, {found} found by tag, {past} reads of versions and snapshots, {restored} restorations, {moved} moves between tiers, {unknown} unknown outcomes: all are linearizable"
+        "{count} histories, {responses} responses, {conditional} conditional writes, {leases} leases, {appends} appends at a position, {page_writes} page writes by sequence number, {tagged} requests by tag, {found} found by tag, {past} reads of versions and snapshots, {restored} restorations, {moved} moves between tiers, {protected} holds and policies, {keyed} reads with a key, {unknown} unknown outcomes: all are linearizable"
     );
     Ok(())
 }

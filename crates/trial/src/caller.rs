@@ -77,6 +77,10 @@ impl TrialCaller {
         let account = request.target.split(['/', '?']).nth(1).unwrap_or_default();
         let signer = self.others.iter().find(|other| other.account() == account).unwrap_or(&self.signer);
         signer.sign(&mut request, lazuli_server::clock::now());
+        self.exchange(request).await
+    }
+
+    async fn exchange(&mut self, request: Request) -> Result<Response, Lost> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => Connection::open(&self.authority).await.map_err(Lost)?,
@@ -86,6 +90,13 @@ impl TrialCaller {
             self.connection = Some(connection);
         }
         Ok(response)
+    }
+
+    /// Visits a page of the website of an account, without a signature.
+    pub async fn visit(&mut self, account: &str, page: &str) -> Result<Response, Lost> {
+        let port = self.authority.rsplit_once(':').map_or("", |(_, port)| port);
+        let host = format!("{account}.web.localhost:{port}");
+        self.exchange(Request::new("GET", format!("/{page}")).with("Host", host)).await
     }
 
     /// Sends a request that may be sent twice: again on a new connection if the first one is closed.

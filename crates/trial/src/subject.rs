@@ -21,6 +21,9 @@ use crate::caller::{self, VERSIONS_ACCOUNT};
 /// Time that a blob takes to leave the archive: longer than any trial, so that no outcome depends on the time of a request.
 const REHYDRATION: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
+/// The queue that gets the events of the account with versions.
+pub const EVENTS_QUEUE: &str = "trial-events";
+
 /// How to end a server before it starts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -240,6 +243,9 @@ fn spawn(binary: &Path, arguments: &[String]) -> Result<(Child, Vec<String>), St
     command.args(arguments).args([
         format!("--blob-versioning={VERSIONS_ACCOUNT}"),
         format!("--rehydrate-seconds={}", REHYDRATION.as_secs()),
+        format!("--events={VERSIONS_ACCOUNT}=queue:{EVENTS_QUEUE}"),
+        // Logs reach their quota soon, so later growth is an error.
+        "--analytics-quota-mib=1".into(),
     ]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     let mut child = command.spawn().map_err(|error| format!("{}: {error}", binary.display()))?;

@@ -3,7 +3,7 @@
 //! Concurrent clients work on a few blobs of every type, with conditions, leases and kills. There must be an order in which
 //! everything they saw makes sense. This shows lost updates, stale reads, torn content, leases with two holders, appends at the
 //! same offset or applied twice, page writes in spite of a sequence number, searches that miss a tag, versions and deleted
-//! blobs that are lost, and archived blobs that can be read.
+//! blobs that are lost, archived blobs that can be read, changes of protected blobs, and reads without the key.
 
 mod client;
 pub mod record;
@@ -18,11 +18,13 @@ use crate::caller::TrialCaller;
 use crate::linear::{self, HistoryEvent, HistorySize};
 use crate::subject::Subject;
 use record::page::SequenceCondition;
-use record::{AppendCall, Keeping, KeptCall, PageCall, TierCall};
+use record::{AppendCall, GuardedCall, Keeping, KeptCall, PageCall, TierCall};
 
-/// Keeps what is deleted for longer than any trial, unless it is deleted permanently.
-const RETENTION: &str = "<StorageServiceProperties><DeleteRetentionPolicy><Enabled>true</Enabled><Days>7</Days>\
-    <AllowPermanentDelete>true</AllowPermanentDelete></DeleteRetentionPolicy></StorageServiceProperties>";
+/// Keeps what is deleted for longer than any trial, unless it is deleted permanently. Logs all requests, and enables the website.
+const SETTINGS: &str = "<StorageServiceProperties><Logging><Version>1.0</Version><Delete>true</Delete>\
+    <Read>true</Read><Write>true</Write><RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></Logging>\
+    <DeleteRetentionPolicy><Enabled>true</Enabled><Days>7</Days><AllowPermanentDelete>true</AllowPermanentDelete>\
+    </DeleteRetentionPolicy><StaticWebsite><Enabled>true</Enabled></StaticWebsite></StorageServiceProperties>";
 
 /// Counts of the events in the histories.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,6 +51,10 @@ pub struct Seen {
     pub restored: usize,
     /// Moves to another tier.
     pub moved: usize,
+    /// Legal holds and policies that were set.
+    pub protected: usize,
+    /// Reads with a key.
+    pub keyed: usize,
 }
 
 impl Seen {
@@ -65,6 +71,8 @@ impl Seen {
         self.past += other.past;
         self.restored += other.restored;
         self.moved += other.moved;
+        self.protected += other.protected;
+        self.keyed += other.keyed;
     }
 
     /// Histories in which nothing happens have an order too, but prove nothing.
@@ -79,6 +87,8 @@ impl Seen {
             Seen { past: 0, .. } => Err("no version or snapshot was ever read".into()),
             Seen { restored: 0, .. } => Err("nothing that was deleted was ever restored".into()),
             Seen { moved: 0, .. } => Err("no blob ever moved to another tier".into()),
+            Seen { protected: 0, .. } => Err("no hold or policy was ever set".into()),
+            Seen { keyed: 0, .. } => Err("nothing was ever read with a key".into()),
             Seen { unknown: 0, .. } if shape.kill => Err("no kill ever interrupted a change".into()),
             _ => Ok(()),
         }
@@ -112,7 +122,7 @@ fn preparations(caller: &TrialCaller, container: &str) -> Vec<Request> {
     for account in Keeping::ALL.map(Keeping::account) {
         requests.push(caller.request_in(account, "PUT", &path));
         let properties = caller.request_in(account, "PUT", "/?restype=service&comp=properties");
-        requests.push(properties.with("Content-Type", "application/xml").body(RETENTION));
+        requests.push(properties.with("Content-Type", "application/xml").body(SETTINGS));
     }
     requests
 }
@@ -152,6 +162,12 @@ fn seen(events: &[HistoryEvent<BlobCall>]) -> Seen {
                 seen.restored += usize::from(*call == KeptCall::Undelete);
             }
             BlobCall::Tier(call) => seen.moved += usize::from(matches!(call, TierCall::SetTier { .. })),
+            BlobCall::Guarded(call) => {
+                let is_set = matches!(call, GuardedCall::SetHold(true) | GuardedCall::SetPolicy(true));
+                seen.protected += usize::from(is_set);
+                let is_keyed = matches!(call, GuardedCall::Get { has_key: true });
+                seen.keyed += usize::from(is_keyed && *output != Output::Value(None));
+            }
             BlobCall::Append(_) | BlobCall::Page(_) => {}
         }
     }

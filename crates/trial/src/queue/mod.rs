@@ -9,7 +9,7 @@ pub mod check;
 mod client;
 mod gone;
 pub mod soak;
-mod wire;
+pub(crate) mod wire;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -72,6 +72,12 @@ pub fn delete(caller: &TrialCaller, queue: &str, id: &str, receipt: &str) -> Req
     caller.request("DELETE", &format!("/{queue}/messages/{id}?popreceipt={}", escaped(receipt)))
 }
 
+/// Deletes a message of a queue of another account.
+pub fn delete_in(caller: &TrialCaller, account: &str, queue: &str, message: &Message) -> Request {
+    let path = format!("/{queue}/messages/{}?popreceipt={}", message.id, escaped(&message.receipt));
+    caller.request_in(account, "DELETE", &path)
+}
+
 /// The messages in the response to a get.
 pub fn messages(response: &Response) -> Result<Vec<Message>, String> {
     let body = response.text();

@@ -7,6 +7,7 @@
 //!
 //! All restarts are in the first half. In the second half the server keeps running, so that growth has time to show.
 
+mod events;
 mod gauge;
 
 use std::path::PathBuf;
@@ -20,10 +21,11 @@ use tokio::sync::watch;
 
 pub use gauge::{Gauge, SoakReport};
 
-use crate::caller::TrialCaller;
+use crate::caller::{Lost, TrialCaller};
 use crate::random::Random;
 use crate::subject::{End, Process, Subject};
 use crate::{blob, queue, table};
+use events::EventsWorker;
 use gauge::Meter;
 
 /// How long the server may be down.
@@ -118,7 +120,23 @@ impl Link {
     /// started again.
     pub(crate) async fn send(&mut self, request: Request) -> Result<Option<Response>, String> {
         let began = Instant::now();
-        let why = match self.caller.send(request).await {
+        let sent = self.caller.send(request).await;
+        self.received(sent, began).await
+    }
+
+    /// Visits a page of the website of an account. `None` as for a request.
+    pub(crate) async fn visit(&mut self, account: &str, page: &str) -> Result<Option<Response>, String> {
+        let began = Instant::now();
+        let sent = self.caller.visit(account, page).await;
+        self.received(sent, began).await
+    }
+
+    async fn received(
+        &mut self,
+        sent: Result<Response, Lost>,
+        began: Instant,
+    ) -> Result<Option<Response>, String> {
+        let why = match sent {
             Ok(response) if response.status < 500 => {
                 self.shared.meter.record_response(began.elapsed());
                 return Ok(Some(response));
@@ -152,6 +170,8 @@ pub async fn run(options: &Options, mut progress: impl FnMut(&Gauge)) -> Result<
         tasks.push(tokio::spawn(table::soak::Worker::new(index, random.fork(), shared.clone()).run()));
     }
     tasks.push(tokio::spawn(table::soak::churn(shared.clone())));
+    tasks.push(tokio::spawn(EventsWorker::new(shared.clone()).run()));
+    tasks.push(tokio::spawn(blob::soak::WebsiteWorker::new(random.fork(), shared.clone()).run()));
     // A quarter as many workers each on queues and blobs.
     for index in 0..options.workers.div_ceil(4) {
         let (first, second) = (random.fork(), random.fork());

@@ -6,7 +6,7 @@ use lazuli_trial::subject::{Durable, InMemory, Subject};
 
 use crate::runtime;
 
-const HISTORIES: u64 = 8;
+const HISTORIES: u64 = 16;
 
 async fn check(mut subject: impl Subject) {
     let shape = HistorySize { clients: 5, operations: 30, kill: false };

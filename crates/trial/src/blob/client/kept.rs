@@ -208,7 +208,7 @@ fn listed(text: &str) -> Option<Vec<(u32, Option<String>, KeptState)>> {
     text.split("<Blob>").skip(1).map(entry).collect()
 }
 
-fn element<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+pub(super) fn element<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     rest.split_once("</").map(|(value, _)| value)
 }

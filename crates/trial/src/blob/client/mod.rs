@@ -2,6 +2,7 @@
 
 mod append;
 mod block;
+mod guarded;
 mod kept;
 mod page;
 mod tagged;
@@ -14,7 +15,8 @@ use lazuli_probe::{Request, Response};
 
 use super::record::block::BLOBS;
 use super::record::{
-    AppendCall, BlobCall, BlobCondition, BlockCall, Keeping, KeptCall, Output, PageCall, TagCall, TierCall,
+    AppendCall, BlobCall, BlobCondition, BlockCall, GuardedCall, Keeping, KeptCall, Output, PageCall,
+    TagCall, TierCall,
 };
 use crate::caller::TrialCaller;
 use crate::linear::{self, HistoryEvent, HistoryOperation as _, LogicalClock, Recorder};
@@ -89,7 +91,7 @@ impl Chooser {
 
     /// Something that is not about a plain block blob.
     pub(crate) fn choose_special(&mut self) -> BlobCall {
-        match self.random.below(19) {
+        match self.random.below(24) {
             0..5 => BlobCall::Append(self.choose_append()),
             5..9 => BlobCall::Page(self.choose_page()),
             9..13 => BlobCall::Tag(self.choose_tag()),
@@ -97,6 +99,7 @@ impl Chooser {
                 let keeping = *self.random.pick(&Keeping::ALL);
                 BlobCall::Kept(keeping, self.choose_kept(keeping))
             }
+            17..22 => BlobCall::Guarded(self.choose_guarded()),
             _ => BlobCall::Tier(self.choose_tier()),
         }
     }
@@ -134,6 +137,7 @@ impl Chooser {
             BlobCall::Tag(call) => self.tag_request(caller, call, object),
             BlobCall::Kept(keeping, call) => self.kept_request(caller, *keeping, call),
             BlobCall::Tier(call) => self.tier_request(caller, call),
+            BlobCall::Guarded(call) => self.guarded_request(caller, call),
         }
     }
 
@@ -147,6 +151,7 @@ impl Chooser {
             BlobCall::Tag(call) => self.tag_output(call, object, response)?,
             BlobCall::Kept(keeping, call) => self.kept_output(*keeping, call, response)?,
             BlobCall::Tier(call) => self.tier_output(call, response)?,
+            BlobCall::Guarded(call) => self.guarded_output(call, response)?,
         };
         output
             .ok_or_else(|| format!("{operation:?} got the response {} {}", response.status, response.text()))
@@ -191,7 +196,10 @@ pub(crate) fn special_reads() -> impl Iterator<Item = BlobCall> {
         .into_iter()
         .flat_map(|keeping| [KeptCall::List, KeptCall::Get].map(|call| BlobCall::Kept(keeping, call)));
     let tiers = [TierCall::GetTier, TierCall::Get].map(BlobCall::Tier);
-    [BlobCall::Append(AppendCall::Get)].into_iter().chain(pages).chain(tags).chain(kept).chain(tiers)
+    let gets = [false, true].map(|has_key| GuardedCall::Get { has_key });
+    let guarded = gets.into_iter().chain([GuardedCall::GetGuard]).map(BlobCall::Guarded);
+    let special = [BlobCall::Append(AppendCall::Get)].into_iter().chain(pages).chain(tags);
+    special.chain(kept).chain(tiers).chain(guarded)
 }
 
 /// The response to a change that returns nothing of interest; `None` if it is a strange one.

@@ -5,6 +5,7 @@
 
 pub mod append;
 pub mod block;
+pub mod guarded;
 pub mod kept;
 #[cfg(test)]
 mod kept_tests;
@@ -16,6 +17,7 @@ pub mod tiered;
 
 pub use append::{AppendCall, AppendView};
 pub use block::BlockCall;
+pub use guarded::GuardedCall;
 pub use kept::{Keeping, KeptCall, KeptState};
 pub use page::{PageCall, PagesView};
 pub use tagged::TagCall;
@@ -24,6 +26,7 @@ pub use tiered::TierCall;
 use crate::linear;
 use append::AppendBlob;
 use block::Blob;
+use guarded::GuardedBlob;
 use kept::KeptBlob;
 use page::PageBlob;
 use tagged::TaggedBlob;
@@ -64,6 +67,8 @@ pub enum BlobCall {
     Kept(Keeping, KeptCall),
     /// Of the blob that moves between tiers.
     Tier(TierCall),
+    /// Of the blob that holds, policies and keys protect.
+    Guarded(GuardedCall),
 }
 
 /// What a client sees.
@@ -98,6 +103,8 @@ pub enum Output {
     Kept(Vec<(u32, KeptState)>),
     /// The blob with its tier.
     Tier(Option<TieredBlob>),
+    /// The blob with its protection.
+    Guard(Option<GuardedBlob>),
 }
 
 /// A blob. A history is searched for each blob separately, so at most one of these is in use.
@@ -110,6 +117,7 @@ pub struct BlobModel {
     /// In the order of [`Keeping::ALL`].
     kept: [KeptBlob; 2],
     tiered: Option<TieredBlob>,
+    guarded: Option<GuardedBlob>,
 }
 
 impl BlobCall {
@@ -126,6 +134,7 @@ impl BlobCall {
                 matches!(call, KeptCall::Get | KeptCall::GetPast { .. } | KeptCall::List)
             }
             BlobCall::Tier(call) => matches!(call, TierCall::Get | TierCall::GetTier),
+            BlobCall::Guarded(call) => matches!(call, GuardedCall::Get { .. } | GuardedCall::GetGuard),
         }
     }
 }
@@ -142,6 +151,7 @@ impl linear::HistoryOperation for BlobCall {
             BlobCall::Tag(_) => block::BLOBS + 2,
             BlobCall::Kept(keeping, _) => keeping.object(),
             BlobCall::Tier(_) => tiered::OBJECT,
+            BlobCall::Guarded(_) => guarded::OBJECT,
         }
     }
 
@@ -158,6 +168,7 @@ impl linear::HistoryOperation for BlobCall {
             BlobCall::Tag(call) => call.apply(&mut next.tagged),
             BlobCall::Kept(keeping, call) => call.apply(*keeping, &mut next.kept[*keeping as usize]),
             BlobCall::Tier(call) => call.apply(&mut next.tiered),
+            BlobCall::Guarded(call) => call.apply(&mut next.guarded),
         };
         (next, output)
     }

@@ -2,6 +2,7 @@
 
 mod model;
 mod special;
+mod website;
 
 use std::collections::VecDeque;
 
@@ -13,6 +14,7 @@ use crate::random::Random;
 use crate::soak::{Link, Shared};
 use model::{Change, Known, SoakBlob};
 use special::Special;
+pub(crate) use website::WebsiteWorker;
 
 /// Blobs of a container: the data is bounded, so nothing has a reason to grow.
 const BLOBS: usize = 40;
