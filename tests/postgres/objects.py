@@ -214,7 +214,7 @@ def rejections(postgres, binary, store, url):
             raise SystemExit(f"a server starts with {arguments}")
 
     other = postgres.database("objects_other")
-    rejected("in an object store; name it with --content", "--engine", url)
+    rejected("in an object store; pass it with --content", "--engine", url)
     rejected("not in the bucket", "--engine", url, "--content", store.url("elsewhere"))
     rejected("content of another database", "--engine", other, "--content", store.url("shared"))
     rejected("denied permission", "--engine", other, "--content", store.url("new"), env={"AWS_SECRET_ACCESS_KEY": "wrong"})
