@@ -49,6 +49,11 @@ pub fn leaf(out: &mut Vec<u8>, name: &str, text: &str) {
     }
 }
 
+/// Appends an element whose text needs no escapes: a number, a date, an id. It must not be empty.
+pub fn plain_leaf(out: &mut Vec<u8>, name: &str, text: &str) {
+    nest(out, name, |out| out.extend_from_slice(text.as_bytes()));
+}
+
 /// Appends `<name />`.
 pub fn empty(out: &mut Vec<u8>, name: &str) {
     out.push(b'<');

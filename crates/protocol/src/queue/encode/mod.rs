@@ -11,7 +11,7 @@ use super::{marker, receipt};
 use crate::ApiVersion;
 use crate::http::metadata::with_metadata;
 use crate::http::response::{Context, Response};
-use crate::xml::write::{DECLARATION, empty, leaf, nest, nest_with};
+use crate::xml::write::{DECLARATION, empty, leaf, nest, nest_with, plain_leaf};
 use crate::xml::{self, delegation};
 
 /// The header with the number of moved messages. It is specific to Lazuli, like the operation.
@@ -161,18 +161,18 @@ fn peeked(messages: &[Message]) -> Response {
 }
 
 fn push_identity(out: &mut Vec<u8>, id: Guid, inserted: DateTime, expires: DateTime) {
-    leaf(out, "MessageId", std::str::from_utf8(&id.text()).unwrap_or_default());
-    leaf(out, "InsertionTime", inserted.http().as_str());
-    leaf(out, "ExpirationTime", expires.http().as_str());
+    plain_leaf(out, "MessageId", std::str::from_utf8(&id.text()).unwrap_or_default());
+    plain_leaf(out, "InsertionTime", inserted.http().as_str());
+    plain_leaf(out, "ExpirationTime", expires.http().as_str());
 }
 
 fn push_receipt(out: &mut Vec<u8>, receipt: &lazuli_model::queue::Receipt) {
-    leaf(out, "PopReceipt", receipt::encode(receipt).as_str());
-    leaf(out, "TimeNextVisible", receipt.next_visible.http().as_str());
+    plain_leaf(out, "PopReceipt", receipt::encode(receipt).as_str());
+    plain_leaf(out, "TimeNextVisible", receipt.next_visible.http().as_str());
 }
 
 fn push_count(out: &mut Vec<u8>, message: &Message) {
-    leaf(out, "DequeueCount", itoa::Buffer::new().format(message.dequeue_count));
+    plain_leaf(out, "DequeueCount", itoa::Buffer::new().format(message.dequeue_count));
 }
 
 fn nest_or_empty<T>(out: &mut Vec<u8>, name: &str, items: &[T], write: impl Fn(&mut Vec<u8>, &T)) {

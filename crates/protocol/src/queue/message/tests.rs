@@ -42,6 +42,33 @@ fn texts() {
     }
 }
 
+/// A document without anything special is read without the parser, and as the parser reads it.
+#[test]
+fn plain_documents_are_read_as_all_others() {
+    let declarations = [
+        "",
+        "<?xml version=\"1.0\"?>",
+        "<?xml version='1.0' encoding='utf-8'?>\r\n",
+        "<?xml ?>",
+        "<?xml <a>?>",
+    ];
+    for declaration in declarations {
+        for text in ["", "aGVsbG8=", " \t\n", "a>b ]]> \"'", "啊\u{1f600}"] {
+            let sent = format!("{declaration}{}", body(text));
+            let parsed = format!("{sent} ");
+            assert_eq!((plain(&sent), plain(&parsed)), (Some(text), None), "{sent}");
+            assert_eq!(read(&sent).as_deref(), Ok(text), "{sent}");
+            assert_eq!(read(&parsed).as_deref(), Ok(text), "{parsed}");
+        }
+        for text in ["a&amp;", "<![CDATA[x]]>", "a\r\nb", "</MessageText><MessageText>"] {
+            assert_eq!(plain(&format!("{declaration}{}", body(text))), None, "{text}");
+        }
+    }
+    for other in ["<?xml version=\"1.0\"", "<QueueMessage><MessageText></QueueMessage>", "<QueueMessage>"] {
+        assert_eq!(plain(other), None, "{other}");
+    }
+}
+
 #[test]
 fn documents_that_are_no_message() {
     let attributes: String = (0..=ATTRIBUTES_MAX).map(|n| format!(" a{n}='1'")).collect();
