@@ -2,6 +2,7 @@
 
 use lazuli_probe::{Request, Response};
 use lazuli_protocol::http::percent;
+use memchr::{memchr, memmem};
 
 use crate::session::BenchAccount;
 
@@ -51,24 +52,29 @@ pub fn clear(account: &BenchAccount, queue: &str) -> Request {
     account.request("DELETE", &format!("/{queue}/messages"))
 }
 
-/// The receipts in the response to a get, ready for a URL.
+/// The receipts in the response to a get, ready for a URL. The load generator shares the processors with the server, so it reads
+/// no more than it must.
 pub fn receipts(response: &Response) -> Vec<ReceivedMessage> {
-    let body = String::from_utf8_lossy(&response.body);
     let mut found = Vec::new();
-    for message in body.split("<QueueMessage>").skip(1) {
-        if let (Some(id), Some(receipt)) = (element(message, "MessageId"), element(message, "PopReceipt")) {
-            let mut escaped = Vec::new();
-            percent::encode_into(&mut escaped, receipt);
-            let pop_receipt = String::from_utf8_lossy(&escaped).into_owned();
-            found.push(ReceivedMessage { id: id.to_owned(), pop_receipt });
-        }
+    let mut rest = &response.body[..];
+    while let Some((id, after)) = element(rest, b"<MessageId>") {
+        let Some((receipt, after)) = element(after, b"<PopReceipt>") else { break };
+        let mut escaped = Vec::with_capacity(receipt.len());
+        percent::encode_into(&mut escaped, &String::from_utf8_lossy(receipt));
+        found.push(ReceivedMessage { id: text(id.to_vec()), pop_receipt: text(escaped) });
+        rest = after;
     }
     found
 }
 
-fn element<'b>(body: &'b str, name: &str) -> Option<&'b str> {
-    let (_, rest) = body.split_once(&format!("<{name}>"))?;
-    rest.split_once("</").map(|(text, _)| text)
+/// The content of the next element with this start tag, and what follows.
+fn element<'b>(body: &'b [u8], tag: &[u8]) -> Option<(&'b [u8], &'b [u8])> {
+    let content = &body[memmem::find(body, tag)? + tag.len()..];
+    Some(content.split_at(memchr(b'<', content)?))
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
