@@ -133,7 +133,7 @@ def test_config_check_checks_the_files_that_settings_name(binary, directory):
              "line 3: none.json"),
             ("oauth-issuer = \"https://i\"\noauth-audience = [\"https://a\"]\noauth-jwks = \"nonsense.pem\"\n",
              "line 3: nonsense.pem"),
-            ("max-in-flight-mib = 7\n", "line 1: 7 MiB is too little: at least 8 MiB")):
+            ("max-in-flight-mib = 7\n", "line 1: 7 MiB is too small: at least 8 MiB")):
         path = write(directory, text)
         code, output, errors = run(binary, directory, "config", "check", path)
         equal((code, errors), (1, ""), text)
