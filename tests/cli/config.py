@@ -152,7 +152,7 @@ def test_config_check_names_the_variable(binary, directory):
     for variables, *parts in (
             ({"LAZULI_TABLE_PORT": "many"}, "LAZULI_TABLE_PORT: ", "'many'"),
             ({"LAZULI_MAX_IN_FLIGHT_MIB": "0"}, "LAZULI_MAX_IN_FLIGHT_MIB: "),
-            ({"LAZULI_MAX_IN_FLIGHT_MIB": "3"}, "LAZULI_MAX_IN_FLIGHT_MIB: 3 MiB is too little"),
+            ({"LAZULI_MAX_IN_FLIGHT_MIB": "3"}, "LAZULI_MAX_IN_FLIGHT_MIB: 3 MiB is too small"),
             ({"LAZULI_TLS_CERT": "missing.pem"}, "LAZULI_TLS_CERT: ", "--tls-key"),
             ({"LAZULI_LOCATION": "a", "LAZULI_ENGINE": "memory:"}, "LAZULI_LOCATION", "LAZULI_ENGINE"),
             ({"LAZULI_ACCOUNTS": "nobody"}, "LAZULI_ACCOUNTS: "),
