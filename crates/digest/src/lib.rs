@@ -16,6 +16,7 @@ use lazuli_model::blob::write::{Crc64, Digested, Digests};
 use lazuli_model::{ErrorCode, Failure};
 
 pub use lanes::Lanes;
+pub use md5::{BODIES as MD5_BODIES, md5_of_each};
 
 /// Incremental checksums: every chunk of bytes updates them.
 #[derive(Clone, Default)]
@@ -54,6 +55,21 @@ impl ChecksumFold {
         if let Some(crc64) = &mut self.crc64 {
             chunks.iter().for_each(|chunk| crc64.write(chunk));
         }
+    }
+
+    /// Does it compute MD5?
+    pub fn has_md5(&self) -> bool {
+        self.md5.is_some()
+    }
+
+    /// Takes the last bytes, and returns the checksums of all. `md5` is that of all bytes, if it is known.
+    pub fn finish_with(mut self, bytes: &[u8], md5: Option<Md5>) -> Digested {
+        if md5.is_some() {
+            self.md5 = None;
+        }
+        self.update(bytes);
+        let found = self.finish();
+        Digested { md5: md5.or(found.md5), ..found }
     }
 
     /// The checksums of all bytes so far.

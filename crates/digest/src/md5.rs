@@ -6,10 +6,14 @@
 use std::ops::{Add, BitAnd, BitOr, BitXor, Not};
 
 use bytes::Bytes;
-use wide::u32x4;
+use wide::{u32x4, u32x8};
 
 /// Streams that are hashed side by side.
 pub const LANES: usize = 4;
+/// Maximum number of bodies that are hashed side by side.
+pub const BODIES: usize = 8;
+/// Fewer bodies are hashed faster one after the other.
+const BODIES_MIN: usize = 3;
 const BLOCK: usize = 64;
 
 /// The hash of a stream so far.
@@ -77,9 +81,13 @@ impl Md5 {
     }
 }
 
-/// Takes the next bytes of several streams, at most [`LANES`].
+/// Takes the next bytes of several streams.
 pub fn update_together(streams: &mut [(Md5, Vec<Bytes>)]) {
-    let mut lanes: Vec<Lane<'_>> = streams.iter_mut().map(|(hash, chunks)| Lane::new(hash, chunks)).collect();
+    advance_all(streams.iter_mut().map(|(hash, chunks)| Lane::new(hash, chunks)).collect());
+}
+
+/// Hashes at most [`BODIES`] streams to their ends.
+fn advance_all(mut lanes: Vec<Lane<'_>>) {
     loop {
         lanes.retain_mut(Lane::advance);
         match &mut *lanes {
@@ -88,9 +96,24 @@ pub fn update_together(streams: &mut [(Md5, Vec<Bytes>)]) {
                 compress_one(&mut only.hash.state, only.blocks);
                 only.blocks = &[];
             }
-            several => compress_together(several),
+            several if several.len() <= LANES => compress_together::<u32x4, LANES>(several),
+            several => compress_together::<u32x8, BODIES>(several),
         }
     }
+}
+
+/// The hash of each of several bodies.
+pub fn md5_of_each(bodies: &[Bytes]) -> Vec<[u8; 16]> {
+    let mut hashes = vec![Md5::default(); bodies.len()];
+    for (hashes, bodies) in hashes.chunks_mut(BODIES).zip(bodies.chunks(BODIES)) {
+        if bodies.len() < BODIES_MIN {
+            hashes.iter_mut().zip(bodies).for_each(|(hash, body)| hash.update(body));
+        } else {
+            let lanes = hashes.iter_mut().zip(bodies.chunks(1)).map(|(hash, body)| Lane::new(hash, body));
+            advance_all(lanes.collect());
+        }
+    }
+    hashes.into_iter().map(Md5::finish).collect()
 }
 
 /// A stream that is being hashed.
@@ -116,20 +139,19 @@ impl<'a> Lane<'a> {
 }
 
 /// Hashes as many blocks of each lane as the shortest lane has.
-fn compress_together(lanes: &mut [Lane<'_>]) {
+fn compress_together<W: Vector<N>, const N: usize>(lanes: &mut [Lane<'_>]) {
     let count = lanes.iter().map(|lane| lane.blocks.len()).min().unwrap_or(0);
     // An unused lane repeats the first one.
-    let blocks: [&[[u8; BLOCK]]; LANES] =
-        std::array::from_fn(|lane| lanes.get(lane).unwrap_or(&lanes[0]).blocks);
-    let mut state: [u32x4; 4] = std::array::from_fn(|word| {
-        u32x4::new(std::array::from_fn(|lane| lanes.get(lane).map_or(0, |lane| lane.hash.state[word])))
+    let blocks: [&[[u8; BLOCK]]; N] = std::array::from_fn(|lane| lanes.get(lane).unwrap_or(&lanes[0]).blocks);
+    let mut state: [W; 4] = std::array::from_fn(|word| {
+        W::of(std::array::from_fn(|lane| lanes.get(lane).map_or(0, |lane| lane.hash.state[word])))
     });
     for n in 0..count {
         let words = blocks.map(|blocks| words_of(&blocks[n]));
-        let message = std::array::from_fn(|word| u32x4::new(std::array::from_fn(|lane| words[lane][word])));
+        let message = std::array::from_fn(|word| W::of(std::array::from_fn(|lane| words[lane][word])));
         rounds(&mut state, &message);
     }
-    let state = state.map(u32x4::to_array);
+    let state = state.map(W::words);
     for (number, lane) in lanes.iter_mut().enumerate() {
         lane.hash.state = state.map(|word| word[number]);
         lane.blocks = &lane.blocks[count..];
@@ -170,6 +192,43 @@ impl Words for u32x4 {
     #[inline(always)]
     fn rotate<const LEFT: u32>(self) -> Self {
         (self << LEFT) | (self >> (32 - LEFT))
+    }
+}
+
+impl Words for u32x8 {
+    fn all(word: u32) -> Self {
+        Self::splat(word)
+    }
+
+    #[inline(always)]
+    fn rotate<const LEFT: u32>(self) -> Self {
+        (self << LEFT) | (self >> (32 - LEFT))
+    }
+}
+
+/// The same word of `N` streams.
+trait Vector<const N: usize>: Words {
+    fn of(words: [u32; N]) -> Self;
+    fn words(self) -> [u32; N];
+}
+
+impl Vector<LANES> for u32x4 {
+    fn of(words: [u32; LANES]) -> Self {
+        Self::new(words)
+    }
+
+    fn words(self) -> [u32; LANES] {
+        self.to_array()
+    }
+}
+
+impl Vector<BODIES> for u32x8 {
+    fn of(words: [u32; BODIES]) -> Self {
+        Self::new(words)
+    }
+
+    fn words(self) -> [u32; BODIES] {
+        self.to_array()
     }
 }
 
@@ -352,6 +411,15 @@ mod tests {
             let mut hash = Md5::default();
             hash.update(&bytes);
             assert_eq!(hash.finish(), expected(&bytes), "{length}");
+        }
+    }
+
+    #[test]
+    fn any_number_of_bodies_have_their_own_hashes() {
+        for count in 0..10_usize {
+            let bodies: Vec<Bytes> = (0..count).map(|n| vec![n as u8; 60 * n + 7].into()).collect();
+            let hashes: Vec<_> = bodies.iter().map(|body| expected(body)).collect();
+            assert_eq!(md5_of_each(&bodies), hashes);
         }
     }
 

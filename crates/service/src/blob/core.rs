@@ -15,6 +15,7 @@ use super::append::{Appends, Folds};
 use super::blocks::Quotas;
 use super::copy::Fetch;
 use super::event::{Origin, Outbox};
+use super::hashing::SmallHashes;
 use super::keep::Keeps;
 use super::keyspace::{self, Generation, Tables};
 use super::metrics::Counters;
@@ -85,6 +86,8 @@ pub struct Core {
     pub quotas: Quotas,
     /// Where uploads compute MD5.
     pub lanes: Arc<Lanes>,
+    /// The same for small uploads.
+    pub hashes: SmallHashes,
     /// Reads to record.
     pub reads: Reads,
     /// Events to deliver, if events are enabled.

@@ -35,6 +35,7 @@ mod delete;
 mod encryption;
 mod event;
 mod guard;
+mod hashing;
 mod held;
 mod keep;
 mod keyspace;
@@ -117,6 +118,7 @@ impl Blobs {
             appends: Default::default(),
             quotas: Default::default(),
             lanes: Arc::new(Lanes::of(std::thread::available_parallelism().map_or(1, usize::from))),
+            hashes: Default::default(),
             reads: Default::default(),
             outbox: Outbox::new(options.events.clone()),
             options,

@@ -43,6 +43,7 @@ impl Core {
         let guard = Guard::creating(grant, &request, OperationKind::PutBlob, self.clock());
         let mut needed = body;
         needed.needed.md5 = true;
+        let _upload = self.hashes.begin();
         let received = if guard.is_unconditional() && body.length <= self.content.inline_max() as u64 {
             // The commit checks everything, and rarely fails. Reading the head before it would cost more than the body.
             match self.receive(&at, source, &needed).await {

@@ -133,9 +133,9 @@ impl Core {
         let inline_max = self.content.inline_max() as u64;
         let (draft, digested) = if body.length <= inline_max {
             let bytes = collect(source, body.length).await?;
-            let mut fold = fold;
-            fold.update(&bytes);
-            (UploadedContent::Inline(bytes), fold.finish())
+            let shared = if fold.has_md5() { self.hashes.md5(&bytes).await } else { None };
+            let digested = fold.finish_with(&bytes, shared);
+            (UploadedContent::Inline(bytes), digested)
         } else {
             self.store(at, source, body.length, fold).await?
         };
