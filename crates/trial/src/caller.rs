@@ -9,7 +9,7 @@ use lazuli_server::accounts::ConfiguredAccount;
 
 /// The version of requests to the Table service.
 const TABLE_VERSION: &str = "2019-02-02";
-/// The same for Queue and Blob.
+/// The version of requests to Queue and Blob.
 const STORAGE_VERSION: &str = "2021-12-02";
 
 /// The account whose blobs have versions.
@@ -17,13 +17,13 @@ pub const VERSIONS_ACCOUNT: &str = "trialversions";
 /// The account whose deleted blobs can be restored, without versions.
 pub const RESTORES_ACCOUNT: &str = "trialrestores";
 
-/// The accounts of every server on trial: the development account, and two that have its key.
+/// The accounts of every server on trial: the development account, and two with the same key.
 pub fn accounts() -> Vec<ConfiguredAccount> {
     let named = |name: &str| ConfiguredAccount { name: name.into(), ..ConfiguredAccount::development() };
     vec![ConfiguredAccount::development(), named(VERSIONS_ACCOUNT), named(RESTORES_ACCOUNT)]
 }
 
-/// The connection broke: the server may or may not have executed the request.
+/// The connection broke: it is unknown whether the server has executed the request.
 #[derive(Debug)]
 pub struct Lost(pub io::Error);
 
@@ -33,7 +33,7 @@ impl From<Lost> for String {
     }
 }
 
-/// A caller with a connection of its own. It connects again after the connection broke.
+/// A caller with its own connection. It reconnects after the connection broke.
 pub struct TrialCaller {
     service: Service,
     authority: String,
@@ -53,7 +53,7 @@ impl TrialCaller {
         Self { service, authority: authority.to_owned(), signer, others, connection: None }
     }
 
-    /// The server was started again, perhaps at another address.
+    /// Sets the new address after a restart of the server.
     pub fn moved(&mut self, authority: &str) {
         self.authority = authority.to_owned();
         self.connection = None;
@@ -64,7 +64,7 @@ impl TrialCaller {
         self.request_in(self.signer.account(), method, path)
     }
 
-    /// The same for another account.
+    /// A request for a path below another account.
     pub fn request_in(&self, account: &str, method: &'static str, path: &str) -> Request {
         let version = if self.service == Service::Table { TABLE_VERSION } else { STORAGE_VERSION };
         Request::new(method, format!("/{account}{path}"))
@@ -99,7 +99,7 @@ impl TrialCaller {
         self.exchange(Request::new("GET", format!("/{page}")).with("Host", host)).await
     }
 
-    /// Sends a request that may be sent twice: again on a new connection if the first one is closed.
+    /// Sends a request that may be repeated: if the connection is closed, sends it again on a new one.
     pub async fn send_twice(&mut self, request: Request) -> Result<Response, Lost> {
         match self.send(request.clone()).await {
             Ok(response) => Ok(response),

@@ -1,4 +1,4 @@
-//! The server on trial: started, stopped, killed, started again.
+//! The server on trial: it can be started, stopped, killed and restarted.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::Ipv4Addr;
@@ -24,7 +24,7 @@ const REHYDRATION: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// The queue that gets the events of the account with versions.
 pub const EVENTS_QUEUE: &str = "trial-events";
 
-/// How to end a server before it starts again.
+/// The way to end a server before a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Finish the work in progress and close all files.
@@ -33,16 +33,16 @@ pub enum End {
     Kill,
 }
 
-/// A server that can be started again over the same data.
+/// A server that can be restarted with the same data.
 pub trait Subject {
-    /// Where a service listens now.
+    /// The current address of a service.
     fn authority(&self, service: Service) -> String;
 
-    /// Ends it and starts it again, perhaps at another address.
+    /// Restarts the server, possibly at another address.
     fn restart(&mut self, end: End) -> impl Future<Output = Result<(), String>>;
 
-    /// Can a change that was under way when the server ended be applied after the next one has started? Only if its data is
-    /// in the hands of another process, such as a database, which may get to the change later.
+    /// Can a change that was in progress when the server ended be applied after the next one has started? Only
+    /// if another process, such as a database, owns the data: it may execute the change later.
     fn may_apply_late(&self) -> bool {
         false
     }
@@ -53,7 +53,7 @@ pub trait Subject {
     }
 }
 
-/// A server in this process on an engine in memory, which outlives the server.
+/// A server in this process on an engine in memory, which survives restarts.
 pub struct InMemory {
     engine: Arc<Memory>,
     folder: TempDir,
@@ -93,7 +93,7 @@ pub struct Durable {
 }
 
 impl Durable {
-    /// Starts one with its data in a temporary folder.
+    /// Starts a server with its data in a temporary folder.
     pub async fn start() -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let running = Some(start(open(folder.path())?, folder.path()).await?);
@@ -152,19 +152,19 @@ fn authority(running: Option<&Running>, service: Service) -> String {
         .unwrap_or_default()
 }
 
-/// `lazuli serve` as a process of its own: it can be killed.
+/// `lazuli serve` as a separate process, which can be killed.
 pub struct Process {
     binary: PathBuf,
     arguments: Vec<String>,
     /// The addresses of its services, in the order of [`Service::ALL`].
     authorities: Vec<String>,
     child: Child,
-    /// The folder with its data, if no other process writes it.
+    /// The folder with its data, if no other process writes to it.
     location: Option<PathBuf>,
 }
 
 impl Process {
-    /// Starts the program on this data. Small caches are full soon, so later growth is an error.
+    /// Starts the program on this data. Small caches fill up quickly, so later growth is an error.
     pub fn start(binary: &Path, location: &Path) -> Result<Self, String> {
         let path = location.display().to_string();
         let ports = ["serve", "--table-port", "0", "--admin-port", "0"];
@@ -172,7 +172,7 @@ impl Process {
         Self::spawn(binary, arguments.into_iter().map(str::to_owned).collect(), Some(location.into()))
     }
 
-    /// Starts the program with these arguments, which choose any free port and an engine outside of the process.
+    /// Starts the program with these arguments, which select free ports and an engine outside the process.
     pub fn start_with(binary: &Path, arguments: Vec<String>) -> Result<Self, String> {
         Self::spawn(binary, arguments, None)
     }

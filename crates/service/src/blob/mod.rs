@@ -135,7 +135,7 @@ impl Blobs {
         self.run(grant, operation, supply)
     }
 
-    /// Executes an operation without content in a task of its own.
+    /// Executes an operation without content in a separate task.
     pub async fn execute_detached(&self, detached: DetachedOperation<Operation>) -> Result<Outcome> {
         let (grant, operation) = detached.into_parts();
         self.run(&grant, operation, Supply::Nothing).await.map(|(outcome, _)| outcome)

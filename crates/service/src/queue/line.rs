@@ -17,9 +17,9 @@ use tokio::sync::oneshot;
 
 use crate::Result;
 
-/// Changes of one commit.
+/// Maximum changes in one commit.
 const BATCH_CHANGES_MAX: usize = 128;
-/// A commit takes no more changes beyond this many bytes.
+/// A commit takes no further changes once it has this many bytes.
 const BATCH_BYTES_MAX: usize = 1024 * 1024;
 
 /// The changes of one kind to one queue that wait for the commit in progress.
@@ -161,7 +161,7 @@ struct Turn<C: JointCommit>(C);
 impl<C: JointCommit> Drop for Turn<C> {
     fn drop(&mut self) {
         let Some(batch) = self.0.line().next() else { return };
-        // Made before the task: a runtime that is shutting down drops the task without starting it.
+        // Created before the task is spawned: a runtime that is shutting down drops the task without starting it.
         let task = Task { committer: self.0.clone(), has_ended: false };
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(commit_waiting(task, batch));

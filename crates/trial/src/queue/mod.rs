@@ -1,9 +1,10 @@
 //! Trials of the Queue service.
 //!
-//! Concurrent clients put, get, update and delete messages of one queue, move some to another, and clear it, with kills. Every response is recorded with its
-//! interval of time, and [`check`] then looks for what must never happen: a message with two holders, an acknowledged
-//! message that is gone, a deleted, cleared or expired one that is back, a moved one that is in two queues, an old receipt that still works, the newest one that does not, or
-//! messages out of order.
+//! Concurrent clients put, get, update and delete messages of one queue, move some to another, and clear it,
+//! with kills. Every response is recorded with its interval of time, and [`check`] then looks for violations: a
+//! message with two holders, an acknowledged message that is lost, a deleted, cleared or expired one that
+//! reappears, a moved one that is in two queues, an old receipt that still works, a current receipt that does
+//! not, or messages out of order.
 
 pub mod check;
 mod client;
@@ -26,9 +27,10 @@ use crate::random::Random;
 use crate::subject::{End, Subject};
 use client::{Client, Timing};
 
-/// How long every message may stay hidden after the work has ended. Holds last a few seconds; the rest is for slow machines.
+/// Maximum time for which messages may stay hidden after the work has ended. Holds last a few seconds; the rest
+/// is for slow machines.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(60);
-/// How long to wait before looking again for messages that are still hidden.
+/// Time to wait before checking again for messages that are still hidden.
 const DRAIN_EVERY: Duration = Duration::from_millis(100);
 
 /// Counts of the events in the histories.
@@ -44,9 +46,9 @@ pub struct Seen {
     pub moved: usize,
     /// Messages that were put for a few seconds.
     pub expiring: usize,
-    /// How often the queue was cleared.
+    /// Number of times that the queue was cleared.
     pub cleared: usize,
-    /// Operations whose outcome is unknown.
+    /// Operations with an unknown outcome.
     pub unknown: usize,
 }
 
@@ -62,7 +64,7 @@ impl Seen {
         self.unknown += other.unknown;
     }
 
-    /// Histories in which nothing happens break no rule, but prove nothing.
+    /// Histories without events break no rule, but prove nothing.
     pub fn shows_something(&self, shape: HistorySize) -> Result<(), String> {
         match self {
             Seen { put: 0, .. } | Seen { received: 0, .. } | Seen { deleted: 0, .. } => {
@@ -79,7 +81,7 @@ impl Seen {
 
 type Clients = JoinSet<Result<Vec<QueueEvent>, String>>;
 
-/// Records one history of this seed on a queue of its own, and checks it. An error names the seed.
+/// Records and checks one history with this seed, on a separate queue. An error contains the seed.
 pub async fn run(subject: &mut impl Subject, seed: u64, shape: HistorySize) -> Result<Seen, String> {
     let recorded = record(subject, seed, shape).await;
     let events = recorded.map_err(|error| format!("seed {seed}: {error}"))?;
@@ -111,7 +113,7 @@ async fn record(
         let is_killed = shape.kill && phase == 0;
         let mut seen = Vec::new();
         if is_killed {
-            // Chosen by progress, not by time: on a slow machine nothing might have happened yet.
+            // The moment depends on progress, not on time: on a slow machine, nothing might have happened yet.
             let operations = shape.clients * shape.operations;
             let kill_at = (operations / 8 + random.below(operations / 2 + 1)) as u64;
             tokio::select! {
@@ -126,7 +128,8 @@ async fn record(
         if shape.kill && subject.may_apply_late() {
             unknown.for_each(|event| event.end = Duration::MAX);
         } else if is_killed {
-            // Requests in progress in the dead process took effect before the next process was ready, or never do.
+            // Requests in progress in the killed process took effect before the next process was ready, or
+            // never will.
             unknown.for_each(|event| event.end = ready);
         } else if unknown.next().is_some() {
             return Err("an operation got no response from a server that was not killed".into());
@@ -139,7 +142,7 @@ async fn record(
     Ok(events)
 }
 
-/// Waits for the clients and keeps their events, also if the wait is cancelled.
+/// Waits for the clients and stores their events, even if the wait is cancelled.
 async fn finish(clients: &mut Clients, events: &mut Vec<QueueEvent>) -> Result<(), String> {
     while let Some(ended) = clients.join_next().await {
         events.extend(ended.map_err(|error| error.to_string())??);

@@ -1,18 +1,18 @@
-//! Requests of the Queue service as the trials send them.
+//! The trials' requests to the Queue service.
 
 use lazuli_probe::{Request, Response};
 use lazuli_protocol::http::percent;
 
 use crate::caller::TrialCaller;
 
-/// A message as a get returns it.
+/// A message as returned by a get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The id that the server gave it.
+    /// The id that the server assigned.
     pub id: String,
     /// The receipt of this get.
     pub receipt: String,
-    /// How often it has been received.
+    /// Number of times that it has been received.
     pub dequeue_count: u64,
     /// Its text.
     pub text: String,

@@ -1,11 +1,13 @@
-//! Endurance: mixed work on bounded data, tables that come and go, restarts and kills; nothing may grow.
+//! Endurance: mixed work on bounded data, tables that are created and deleted, restarts and kills; nothing may
+//! grow.
 //!
-//! Every worker owns a partition, a queue or a container and knows what is in it, so every read is a check. When a
-//! response is lost, the worker waits for the server to come back and checks: the operation in progress was applied
-//! completely or not at all, everything else is as acknowledged. A server that gives no response, or 5xx, without
-//! having been stopped has failed.
+//! Every worker owns a partition, a queue or a container and knows its contents, so every read is a check. When
+//! a response is lost, the worker waits for the server to restart, and checks: the operation in progress was
+//! applied completely or not at all, everything else is as acknowledged. A server that gives no response, or
+//! 5xx, without having been stopped has failed.
 //!
-//! All restarts are in the first half. In the second half the server keeps running, so that growth has time to show.
+//! All restarts are in the first half. In the second half the server keeps running, so that growth becomes
+//! visible.
 
 mod events;
 mod gauge;
@@ -42,9 +44,9 @@ pub struct Options {
     pub location: PathBuf,
     /// How long.
     pub time: Duration,
-    /// Workers, each with a connection and a partition of its own.
+    /// Number of workers, each with its own connection and partition.
     pub workers: usize,
-    /// How often the server is restarted, alternately by a clean stop and by kill -9.
+    /// Number of restarts, alternately by a clean stop and by kill -9.
     pub restarts: u32,
     /// Where chance starts.
     pub seed: u64,
@@ -75,14 +77,14 @@ impl Where {
 pub(crate) struct Shared {
     pub(crate) place: watch::Receiver<Where>,
     pub(crate) stop: Arc<AtomicBool>,
-    /// How often the server was stopped or killed: counted before it happens.
+    /// Number of stops and kills of the server, incremented before each of them.
     ends: Arc<AtomicU64>,
     pub(crate) meter: Arc<Meter>,
 }
 
 impl Shared {
-    /// A response is missing or reports a failure of the server. That is correct if the server was stopped since this
-    /// start.
+    /// Handles a missing response, or one that reports a server failure. This is correct if the server was
+    /// stopped since this start.
     pub(crate) fn lost(&self, start: u64, why: &str) -> Result<(), String> {
         if self.ends.load(Ordering::SeqCst) > start {
             return Ok(());
@@ -91,7 +93,7 @@ impl Shared {
     }
 }
 
-/// A connection of a worker that survives restarts of the server, and the start of the server that it knows.
+/// A connection of a worker that survives restarts of the server, and the number of the start that it knows.
 pub(crate) struct Link {
     service: Service,
     pub(crate) caller: TrialCaller,
@@ -111,13 +113,13 @@ impl Link {
         self.shared.stop.load(Ordering::Relaxed)
     }
 
-    /// Counts values that were compared.
+    /// Counts compared values.
     pub(crate) fn checked(&self, count: usize) {
         self.shared.meter.checked(count);
     }
 
-    /// Sends a request. `None` if the server was stopped or killed meanwhile: the outcome is unknown, and the server has
-    /// started again.
+    /// Sends a request. `None` if the server was stopped or killed in the meantime: the outcome is unknown, and
+    /// the server has been restarted.
     pub(crate) async fn send(&mut self, request: Request) -> Result<Option<Response>, String> {
         let began = Instant::now();
         let sent = self.caller.send(request).await;
@@ -158,7 +160,7 @@ impl Link {
     }
 }
 
-/// Runs the soak. An error names lost, torn or wrong data; the report names the gauges that grew.
+/// Runs the soak. An error describes lost, torn or wrong data; the report lists the measurements that grew.
 pub async fn run(options: &Options, mut progress: impl FnMut(&Gauge)) -> Result<SoakReport, String> {
     let mut process = Process::start(&options.binary, &options.location)?;
     table::history::prepare(&process, table::soak::TABLE).await?;
@@ -192,7 +194,7 @@ pub async fn run(options: &Options, mut progress: impl FnMut(&Gauge)) -> Result<
     Ok(report)
 }
 
-/// Samples and restarts until the time is over, or until a worker has found something.
+/// Takes samples and restarts the server until the time is over, or until a worker has found an error.
 async fn watch_over(
     options: &Options,
     process: &mut Process,

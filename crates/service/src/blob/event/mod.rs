@@ -42,7 +42,7 @@ const GRACE_TICKS: u64 = 120 * TICKS_PER_SECOND;
 /// The container of request logs: its blobs have no events.
 const LOGS: &str = "$logs";
 
-/// The names that an event needs and that cannot be derived from the tables of a container.
+/// The names in an event that cannot be derived from the tables of a container.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The prefix of the account's records.

@@ -1,4 +1,5 @@
-//! A worker of a soak that owns a container: every blob has the content that was written last, byte by byte.
+//! A worker of a soak that owns a container: every blob must have the content that was written last, byte by
+//! byte.
 
 mod model;
 mod special;
@@ -16,20 +17,20 @@ use model::{Change, Known, SoakBlob};
 use special::Special;
 pub(crate) use website::WebsiteWorker;
 
-/// Blobs of a container: the data is bounded, so nothing has a reason to grow.
+/// Number of blobs in a container: the data is bounded, so growth is an error.
 const BLOBS: usize = 40;
-/// Bytes of most contents, at most.
+/// Maximum bytes of most contents.
 const SMALL_BYTES_MAX: u64 = 20_000;
 /// Bytes of one content in sixteen.
 const LARGE_BYTES: u64 = 300_000;
-/// Steps of a blob that are remembered.
+/// Number of steps of a blob that are recorded.
 const STEPS_MAX: usize = 12;
-/// Share of the requests that are about append blobs, page blobs, tags, versions, deleted blobs and tiers.
+/// Share of the requests for append blobs, page blobs, tags, versions, deleted blobs and tiers.
 const SPECIAL_PERCENT: usize = 35;
 /// Bytes of a block.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// Content that identifies its value, and in which every byte can be checked.
+/// Content that identifies its value, and of which every byte can be checked.
 pub(crate) fn content(value: u64) -> Vec<u8> {
     let length =
         if value.is_multiple_of(16) { LARGE_BYTES } else { value.wrapping_mul(7919) % SMALL_BYTES_MAX };
@@ -157,7 +158,7 @@ impl Worker {
         Err(self.wrong(blob, &format!("a read found {found:?}")))
     }
 
-    /// The value of a blob. Every byte of its content must be right.
+    /// The value of a blob. Checks every byte of its content.
     async fn read(&mut self, blob: usize) -> Result<Known, String> {
         let response = loop {
             let request = self.request("GET", blob, "");
@@ -215,7 +216,7 @@ fn name(blob: usize) -> String {
     format!("b{blob:03}")
 }
 
-/// The value that a response to a read shows; `None` if its content is none that a worker writes.
+/// The value in a response to a read; `None` if a worker cannot have written the content.
 fn value(response: &Response) -> Option<Known> {
     match response.status {
         404 => Some(None),
