@@ -46,7 +46,7 @@ pub const BATCH_BYTES_MAX: usize = LOG_BATCH_BYTES + COMMIT_BYTES_MAX;
 pub const REST_BYTES_MAX: usize = 1 << 30;
 
 /// Maximum time that the committer waits for callers that are likely to return.
-pub const GATHER_MAX: Duration = Duration::from_micros(500);
+pub const GATHER_MAX: Duration = Duration::from_millis(2);
 /// A shorter wait is not worthwhile.
 pub const GATHER_MIN: Duration = Duration::from_micros(20);
 
