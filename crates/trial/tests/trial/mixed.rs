@@ -7,11 +7,16 @@ use lazuli_trial::subject::{Durable, InMemory, Subject};
 use crate::runtime;
 
 const HISTORIES: u64 = 12;
+/// Chance decides what happens in a history: more of them follow until everything has happened.
+const HISTORIES_MAX: u64 = 200;
 
 async fn check(mut subject: impl Subject) {
     let shape = HistorySize { clients: 6, operations: 40, kill: false };
     let mut total = MixedSeen::default();
-    for seed in 0..HISTORIES {
+    for seed in 0..HISTORIES_MAX {
+        if seed >= HISTORIES && total.shows_something(shape).is_ok() {
+            break;
+        }
         match run(&mut subject, seed, shape).await {
             Ok(seen) => total.add(seen),
             Err(message) => panic!("{message}"),
