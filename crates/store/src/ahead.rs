@@ -5,8 +5,9 @@
 //! part with blocks. So zeros are written to the part of the log that the next batches will use.
 //!
 //! What must stay true:
-//! - Zeros are written only where the log has no data, so it reads the same as before. Only the thread that writes the log
-//!   does this, between two batches, so no data appears there in the meantime.
+//! - Zeros are written only where the log reads as zeros, so it reads the same as before. Only the thread that writes the
+//!   log does this, between two batches, so no data appears there in the meantime. The file system's list of parts without
+//!   data is not trusted: some versions of ZFS have listed parts that had just been written.
 //! - The length of a log never changes: batches are appended to the log of an earlier process.
 //! - Nothing depends on it. After an error, the log is used as it is.
 
@@ -52,7 +53,7 @@ impl Ahead {
         let Some(path) = logs.last() else { return Ok(()) };
         let file = match self.log.take() {
             Some((known, file)) if known == *path => file,
-            _ => OpenOptions::new().write(true).open(path)?,
+            _ => OpenOptions::new().read(true).write(true).open(path)?,
         };
         let (_, file) = self.log.insert((path.clone(), file));
         extend(file)
@@ -61,12 +62,23 @@ impl Ahead {
 
 /// Writes zeros to the first part of a file that has no data, up to the end of the file.
 fn extend(file: &File) -> io::Result<()> {
-    let length = file.metadata()?.len();
-    let Some(start) = first_hole(file)? else { return Ok(()) };
-    let end = length.min(start + AHEAD_BYTES);
+    match first_hole(file)? {
+        Some(start) => extend_from(file, start),
+        None => Ok(()),
+    }
+}
+
+/// Writes zeros from this position on, as far as the file reads as zeros.
+fn extend_from(file: &File, start: u64) -> io::Result<()> {
+    let end = file.metadata()?.len().min(start + AHEAD_BYTES);
+    let mut present = vec![0; ZEROS.len()];
     let mut at = start;
     while at < end {
         let count = ZEROS.len().min(usize::try_from(end - at).unwrap_or(usize::MAX));
+        file.read_exact_at(&mut present[..count], at)?;
+        if present[..count] != ZEROS[..count] {
+            return Err(io::Error::other("the file has data where the system lists none"));
+        }
         file.write_all_at(&ZEROS[..count], at)?;
         at += count as u64;
     }
@@ -136,6 +148,20 @@ mod tests {
         let read = fs::read(&first).unwrap();
         assert_eq!((read.len() as u64, &read[..data.len()]), (LENGTH, &data[..]));
         assert!(read[data.len()..].iter().all(|&byte| byte == 0));
+    }
+
+    /// A file system that lists a part without data, although it was just written, must not cost a batch.
+    #[test]
+    fn data_in_a_part_that_is_listed_without_data_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = vec![7; 100_000];
+        let path = log(dir.path(), 1, &data);
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        assert!(extend_from(&file, 0).is_err());
+        assert!(extend_from(&file, 70_000).is_err());
+        assert!(extend_from(&file, 100_000).is_ok());
+        let read = fs::read(&path).unwrap();
+        assert_eq!((read.len() as u64, &read[..data.len()]), (LENGTH, &data[..]));
     }
 
     /// Batches are appended to the log of an earlier process: zeros at its end would separate them from the others.
