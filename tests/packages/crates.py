@@ -157,7 +157,7 @@ class RustRoot(Root):
             bare.need_package(name)
         super().__init__(directory / "root", *COMPILER)
         toolchain = pathlib.Path(run("rustc", "--print", "sysroot").strip())
-        for part in ("bin/cargo", "bin/rustc", "lib"):
+        for part in ("bin/cargo", "bin/rustc", "bin/rustdoc", "lib"):
             target = self.path / "usr" / "local" / part
             target.parent.mkdir(parents=True, exist_ok=True)
             run("cp", "-a", "-T", toolchain / part, target)
