@@ -38,6 +38,21 @@ pub trait Layer: Send + Sync + 'static {
         self.below().apply(table, partition, writes)
     }
 
+    /// See [`Engine::fresh_table`].
+    fn fresh_table(&self) -> EngineFuture<'_, TableId> {
+        self.below().fresh_table()
+    }
+
+    /// See [`Engine::erase`].
+    fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
+        self.below().erase(table)
+    }
+
+    /// See [`Engine::shared_state`].
+    fn shared_state(&self) -> EngineFuture<'_, Option<SharedState>> {
+        self.below().shared_state()
+    }
+
     /// See [`Engine::memory_bytes_max`].
     fn memory_bytes_max(&self) -> u64 {
         self.below().memory_bytes_max()
@@ -82,15 +97,15 @@ impl<L: Layer> Engine for L {
     }
 
     fn fresh_table(&self) -> EngineFuture<'_, TableId> {
-        self.below().fresh_table()
+        Layer::fresh_table(self)
     }
 
     fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
-        self.below().erase(table)
+        Layer::erase(self, table)
     }
 
     fn shared_state(&self) -> EngineFuture<'_, Option<SharedState>> {
-        self.below().shared_state()
+        Layer::shared_state(self)
     }
 
     fn epoch(&self) -> u64 {

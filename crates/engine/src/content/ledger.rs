@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{ContentHold, Piece, Spot};
+use super::{ContentHold, Piece, Pinned, Spot};
 use crate::{EngineFuture, Error};
 
 /// The streams of all processes.
@@ -63,6 +63,14 @@ pub trait ContentLedger: Send + Sync + 'static {
     /// Starts a hold: when this returns, [`is_held`](Self::is_held) is true in all processes, until the result
     /// is dropped.
     fn hold(self: Arc<Self>) -> EngineFuture<'static, Box<dyn ContentHold>>;
+
+    /// Begins a hold, and keeps these pins of this process for as long as it lasts.
+    fn hold_with(self: Arc<Self>, pinned: Pinned) -> EngineFuture<'static, Box<dyn ContentHold>> {
+        Box::pin(async move {
+            let hold = self.hold().await?;
+            Ok(Box::new((pinned, hold)) as Box<dyn ContentHold>)
+        })
+    }
 
     /// Does a process hold all content? Then nothing may be freed.
     fn is_held(&self) -> EngineFuture<'_, bool>;

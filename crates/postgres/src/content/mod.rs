@@ -168,11 +168,7 @@ impl Content for ChunkContent {
     }
 
     fn hold_all(&self) -> EngineFuture<'_, Box<dyn ContentHold>> {
-        Box::pin(async {
-            let pinned = self.pin_all();
-            let hold = Arc::clone(&self.inner.ledger).hold().await?;
-            Ok(Box::new((pinned, hold)) as Box<dyn ContentHold>)
-        })
+        Arc::clone(&self.inner.ledger).hold_with(self.pin_all())
     }
 
     fn is_held(&self) -> EngineFuture<'_, bool> {

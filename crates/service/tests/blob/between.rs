@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use lazuli_engine::content::MemoryContent;
 use lazuli_engine::memory::Memory;
-use lazuli_engine::{
-    Adopted, Applied, Dump, Engine, EngineFuture, Page, Row, Scan, SharedState, Status, TableId, Write,
-};
+use lazuli_engine::{Engine, EngineFuture, Layer, Page, Row, Scan, TableId};
 
 use crate::world::{CONTAINER, Features, Ran, START_TICKS, World, clock};
 
@@ -46,7 +44,11 @@ impl Between {
     }
 }
 
-impl Engine for Between {
+impl Layer for Between {
+    fn below(&self) -> &dyn Engine {
+        &*self.below
+    }
+
     fn get<'a>(
         &'a self,
         table: TableId,
@@ -67,43 +69,6 @@ impl Engine for Between {
             self.read(table).await;
             page
         })
-    }
-
-    fn apply<'a>(
-        &'a self,
-        table: TableId,
-        partition: &'a str,
-        writes: Vec<Write>,
-    ) -> EngineFuture<'a, Applied> {
-        self.below.apply(table, partition, writes)
-    }
-
-    fn adopt(&self, table: TableId, rows: Vec<Row>) -> EngineFuture<'_, Adopted> {
-        self.below.adopt(table, rows)
-    }
-
-    fn fresh_table(&self) -> EngineFuture<'_, TableId> {
-        self.below.fresh_table()
-    }
-
-    fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
-        self.below.erase(table)
-    }
-
-    fn shared_state(&self) -> EngineFuture<'_, Option<SharedState>> {
-        self.below.shared_state()
-    }
-
-    fn status(&self) -> EngineFuture<'_, Status> {
-        self.below.status()
-    }
-
-    fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
-        self.below.dump()
-    }
-
-    fn close(&self) -> EngineFuture<'_, ()> {
-        self.below.close()
     }
 }
 

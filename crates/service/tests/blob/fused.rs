@@ -10,9 +10,7 @@ use lazuli_engine::content::{
     Content, ContentReader, ContentStatus, ContentSweep, ContentWriter, ExtentPage, Fold, MemoryContent,
     Piece, Pinned, Spot, Swept,
 };
-use lazuli_engine::{
-    Adopted, Applied, Dump, Engine, EngineFuture, Error, Page, Row, Scan, SharedState, Status, TableId, Write,
-};
+use lazuli_engine::{Applied, Engine, EngineFuture, Error, Layer, TableId, Write};
 
 /// The outcome of the n-th call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,19 +49,11 @@ impl Fuse {
 /// An engine whose calls burn a fuse.
 pub struct FusedEngine(pub Arc<dyn Engine>, pub Fuse);
 
-impl Engine for FusedEngine {
-    fn get<'a>(
-        &'a self,
-        table: TableId,
-        partition: &'a str,
-        rows: &'a [&'a str],
-    ) -> EngineFuture<'a, Vec<Option<Row>>> {
-        // Reading changes nothing, so a crash there is the same as one at the next change.
-        self.0.get(table, partition, rows)
+impl Layer for FusedEngine {
+    fn below(&self) -> &dyn Engine {
+        &*self.0
     }
-    fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
-        self.0.scan(scan)
-    }
+
     fn apply<'a>(
         &'a self,
         table: TableId,
@@ -72,26 +62,13 @@ impl Engine for FusedEngine {
     ) -> EngineFuture<'a, Applied> {
         Box::pin(self.1.guard(self.0.apply(table, partition, writes)))
     }
-    fn adopt(&self, table: TableId, rows: Vec<Row>) -> EngineFuture<'_, Adopted> {
-        self.0.adopt(table, rows)
-    }
+
     fn fresh_table(&self) -> EngineFuture<'_, TableId> {
         Box::pin(self.1.guard(self.0.fresh_table()))
     }
+
     fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
         Box::pin(self.1.guard(self.0.erase(table)))
-    }
-    fn shared_state(&self) -> EngineFuture<'_, Option<SharedState>> {
-        self.0.shared_state()
-    }
-    fn status(&self) -> EngineFuture<'_, Status> {
-        self.0.status()
-    }
-    fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
-        self.0.dump()
-    }
-    fn close(&self) -> EngineFuture<'_, ()> {
-        self.0.close()
     }
 }
 

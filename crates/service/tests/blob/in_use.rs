@@ -9,9 +9,7 @@ use lazuli_engine::content::{
     Piece, Pinned, Spot, Swept,
 };
 use lazuli_engine::memory::Memory;
-use lazuli_engine::{
-    Applied, Dump, Engine, EngineFuture, Page, Row, Scan, SharedState, Status, TableId, Write,
-};
+use lazuli_engine::{Engine, EngineFuture, Layer, Page, Scan, SharedState};
 use lazuli_model::blob::container::ContainerAction;
 use lazuli_model::blob::operation::Revision;
 
@@ -27,14 +25,9 @@ const BLOBS: u64 = 400;
 /// An engine that other processes use, too. It counts scans.
 struct SharedMemory(Memory, AtomicU64);
 
-impl Engine for SharedMemory {
-    fn get<'a>(
-        &'a self,
-        table: TableId,
-        partition: &'a str,
-        rows: &'a [&'a str],
-    ) -> EngineFuture<'a, Vec<Option<Row>>> {
-        self.0.get(table, partition, rows)
+impl Layer for SharedMemory {
+    fn below(&self) -> &dyn Engine {
+        &self.0
     }
 
     fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
@@ -42,37 +35,8 @@ impl Engine for SharedMemory {
         self.0.scan(scan)
     }
 
-    fn apply<'a>(
-        &'a self,
-        table: TableId,
-        partition: &'a str,
-        writes: Vec<Write>,
-    ) -> EngineFuture<'a, Applied> {
-        self.0.apply(table, partition, writes)
-    }
-
-    fn fresh_table(&self) -> EngineFuture<'_, TableId> {
-        self.0.fresh_table()
-    }
-
-    fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
-        self.0.erase(table)
-    }
-
     fn shared_state(&self) -> EngineFuture<'_, Option<SharedState>> {
         Box::pin(async { Ok(Some(SharedState { changes: 0, epoch: 1 })) })
-    }
-
-    fn status(&self) -> EngineFuture<'_, Status> {
-        self.0.status()
-    }
-
-    fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
-        self.0.dump()
-    }
-
-    fn close(&self) -> EngineFuture<'_, ()> {
-        self.0.close()
     }
 }
 

@@ -5,9 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use lazuli_engine::memory::Memory;
-use lazuli_engine::{
-    Adopted, Applied, Dump, Engine, EngineFuture, Error, Page, Row, Scan, SharedState, Status, TableId, Write,
-};
+use lazuli_engine::{Applied, Engine, EngineFuture, Error, Layer, Page, Row, Scan, TableId, Write};
 
 pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -63,7 +61,11 @@ impl Interrupted {
     }
 }
 
-impl Engine for Interrupted {
+impl Layer for Interrupted {
+    fn below(&self) -> &dyn Engine {
+        &self.below
+    }
+
     fn get<'a>(
         &'a self,
         table: TableId,
@@ -72,9 +74,11 @@ impl Engine for Interrupted {
     ) -> EngineFuture<'a, Vec<Option<Row>>> {
         Box::pin(self.call(self.below.get(table, partition, rows)))
     }
+
     fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
         Box::pin(self.call(self.below.scan(scan)))
     }
+
     fn apply<'a>(
         &'a self,
         table: TableId,
@@ -82,26 +86,5 @@ impl Engine for Interrupted {
         writes: Vec<Write>,
     ) -> EngineFuture<'a, Applied> {
         Box::pin(self.call(self.below.apply(table, partition, writes)))
-    }
-    fn adopt(&self, table: TableId, rows: Vec<Row>) -> EngineFuture<'_, Adopted> {
-        self.below.adopt(table, rows)
-    }
-    fn fresh_table(&self) -> EngineFuture<'_, TableId> {
-        self.below.fresh_table()
-    }
-    fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
-        self.below.erase(table)
-    }
-    fn shared_state(&self) -> EngineFuture<'_, Option<SharedState>> {
-        self.below.shared_state()
-    }
-    fn status(&self) -> EngineFuture<'_, Status> {
-        self.below.status()
-    }
-    fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
-        self.below.dump()
-    }
-    fn close(&self) -> EngineFuture<'_, ()> {
-        self.below.close()
     }
 }

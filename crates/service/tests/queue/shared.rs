@@ -3,10 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lazuli_engine::{
-    Adopted, Applied, Dump, Engine, EngineFuture, Error, Memory, Page, Row, Scan, SharedState, Status,
-    TableId, Write,
-};
+use lazuli_engine::{Applied, Engine, EngineFuture, Error, Layer, Memory, SharedState, TableId, Write};
 
 use crate::world::{JOBS, SECOND, Time, World, texts};
 
@@ -20,18 +17,9 @@ pub struct Shared {
     pub is_full: AtomicBool,
 }
 
-impl Engine for Shared {
-    fn get<'a>(
-        &'a self,
-        table: TableId,
-        partition: &'a str,
-        rows: &'a [&'a str],
-    ) -> EngineFuture<'a, Vec<Option<Row>>> {
-        self.inner.get(table, partition, rows)
-    }
-
-    fn scan(&self, scan: Scan) -> EngineFuture<'_, Page> {
-        self.inner.scan(scan)
+impl Layer for Shared {
+    fn below(&self) -> &dyn Engine {
+        &self.inner
     }
 
     fn apply<'a>(
@@ -55,33 +43,9 @@ impl Engine for Shared {
         })
     }
 
-    fn adopt(&self, table: TableId, rows: Vec<Row>) -> EngineFuture<'_, Adopted> {
-        self.inner.adopt(table, rows)
-    }
-
-    fn fresh_table(&self) -> EngineFuture<'_, TableId> {
-        self.inner.fresh_table()
-    }
-
-    fn erase(&self, table: TableId) -> EngineFuture<'_, bool> {
-        self.inner.erase(table)
-    }
-
     fn shared_state(&self) -> EngineFuture<'_, Option<SharedState>> {
         let changes = self.changes.load(Ordering::SeqCst);
         Box::pin(std::future::ready(Ok(Some(SharedState { changes, epoch: 0 }))))
-    }
-
-    fn status(&self) -> EngineFuture<'_, Status> {
-        self.inner.status()
-    }
-
-    fn dump(&self) -> EngineFuture<'_, Box<dyn Dump>> {
-        self.inner.dump()
-    }
-
-    fn close(&self) -> EngineFuture<'_, ()> {
-        self.inner.close()
     }
 }
 
