@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use lazuli_engine::conformance::upsert;
 use lazuli_engine::content::conformance::{ContentFactory, Home, bytes_of, read_all, settled, write_all};
-use lazuli_engine::content::{Content, Piece};
+use lazuli_engine::content::{Content, ContentWriter, Piece};
 use lazuli_engine::{Clock, Engine, Error, TableId, content_conformance_tests};
 use lazuli_postgres::Postgres;
 use tokio::time::Instant;
@@ -156,19 +157,33 @@ async fn a_clock_jump_takes_no_stream_from_a_live_front_end() {
     assert_eq!(write_all(&*theirs, &bytes).await[0].stream, piece.stream, "it still has its stream");
 }
 
+/// Two front ends, of which one does not respond while the other sweeps what it has written.
+struct Swept {
+    away: (Postgres, Arc<dyn Content>),
+    other: (Postgres, Arc<dyn Content>),
+    /// Begun by the first one.
+    upload: Box<dyn ContentWriter>,
+    /// The content that it wrote.
+    bytes: Bytes,
+}
+
+async fn swept_while_away() -> Swept {
+    let schema = schema().await;
+    let (away, other) = (front_end(&schema).await, front_end(&schema).await);
+    let bytes = bytes_of(1, 600_000);
+    let mut upload = away.1.begin(None, None);
+    upload.write(bytes.clone()).await.expect("the database responds");
+    write_all(&*away.1, &bytes).await;
+    age(&schema).await;
+    watch(&other.0).await;
+    assert_ne!(sweep(&*other.1, &[]).await, 0);
+    Swept { away, other, upload, bytes }
+}
+
 /// A front end that returns after its streams were taken away names nothing in them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_front_end_that_returns_cannot_name_swept_content() {
-    let schema = schema().await;
-    let (away, theirs) = front_end(&schema).await;
-    let (other, ours) = front_end(&schema).await;
-    let bytes = bytes_of(1, 600_000);
-    let mut upload = theirs.begin(None, None);
-    upload.write(bytes.clone()).await.unwrap();
-    write_all(&*theirs, &bytes).await;
-    age(&schema).await;
-    watch(&other).await;
-    assert_ne!(sweep(&*ours, &[]).await, 0);
+    let Swept { away: (away, theirs), other: (_other, ours), upload, bytes } = swept_while_away().await;
     away.renew(Instant::now()).await.unwrap();
     let sealed = upload.seal().await;
     assert!(matches!(sealed, Err(Error::Unavailable(_))), "{sealed:?}");
@@ -184,17 +199,8 @@ async fn a_front_end_that_returns_cannot_name_swept_content() {
 /// that it sealed then named content that was swept meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_upload_of_a_machine_that_was_suspended_is_rejected() {
-    let schema = schema().await;
-    let (_away, theirs) = front_end(&schema).await;
-    let (other, ours) = front_end(&schema).await;
-    let bytes = bytes_of(1, 600_000);
-    let mut upload = theirs.begin(None, None);
-    upload.write(bytes.clone()).await.unwrap();
-    write_all(&*theirs, &bytes).await;
-    age(&schema).await;
-    watch(&other).await;
-    assert_ne!(sweep(&*ours, &[]).await, 0);
-    let sealed = upload.seal().await;
+    let swept = swept_while_away().await;
+    let sealed = swept.upload.seal().await;
     assert!(matches!(sealed, Err(Error::Unavailable(_))), "{sealed:?}");
 }
 
