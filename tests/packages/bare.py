@@ -120,8 +120,9 @@ def test_uvx_runs_the_wheel_on_a_bare_system_with_python(packages, directory):
         shutil.copy(wheels.tool("uv", wheels.UV) / program, root.path / "usr" / "bin")
     shutil.copy(wheel, root.path)
     uv = "--offline --no-config --python /usr/bin/python3"
-    root.run("/bin/sh", "-c", f"uv tool install --quiet {uv} /{wheel.name}")
-    check(root, f"exec uvx {uv} --from /{wheel.name} lazuli-storage", "/root/.local/bin", with_proc=True)
+    settings = "export UV_TOOL_BIN_DIR=/uv/commands"
+    root.run("/bin/sh", "-c", f"{settings}; uv tool install --quiet {uv} /{wheel.name}")
+    check(root, f"{settings}; exec uvx {uv} --from /{wheel.name} lazuli-storage", "/uv/commands", with_proc=True)
 
 
 def test_pipx_runs_the_wheel_on_a_bare_system_with_python(packages, directory):

@@ -3,8 +3,9 @@
 //! A transcript is a text file of exchanges: requests, and the expected responses. `transcripts/README.md`
 //! describes the format. The files are embedded, so that one binary can compare any endpoint with them.
 //!
-//! Invariants: nothing here depends on the internals of our server, only on the wire protocol; and a transcript
-//! that cannot be run counts as a difference, never as a pass.
+//! Invariants:
+//! - This crate depends on the wire protocol only, not on the internals of our server.
+//! - A transcript that cannot be run counts as a difference, never as a pass.
 
 mod compare;
 mod expect;

@@ -68,8 +68,7 @@ enum Admission<F: Fetch> {
 }
 
 impl<F: Fetch> Together<F> {
-    /// Starts without reads. At most `lanes_max` fetches are in flight. The caller must be in a runtime, which
-    /// runs them.
+    /// Has nothing to read at first. At most `lanes_max` fetches run at the same time, as tasks of the caller's runtime.
     pub fn new(fetcher: F, lanes_max: usize) -> Self {
         Self::within(fetcher, lanes_max, LANE_TIME_MAX)
     }

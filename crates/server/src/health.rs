@@ -1,6 +1,6 @@
 //! The readiness of the server: one probe of the engine, shared by all health checks.
 //!
-//! What must stay true: a check returns within [`Limits::health_time_max`](crate::Limits::health_time_max),
+//! Invariant: a check returns within [`Limits::health_time_max`](crate::Limits::health_time_max),
 //! however long the engine takes, and all concurrent checks share one call of the engine.
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! The ports of a server, bound before anything else is created, so that a port in use has no effect except an
 //! error message.
 //!
-//! What must stay true: no connection is accepted before the server can respond. Until the server listens, a bound port
+//! Invariant: no connection is accepted before the server can respond. Until the server listens, a bound port
 //! refuses connections.
 
 use std::fmt;

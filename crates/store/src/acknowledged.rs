@@ -3,7 +3,7 @@
 //! Without it, a store without its data looks like a new one, and a truncated log looks like a log with fewer
 //! entries.
 //!
-//! What must stay true:
+//! Invariants:
 //! - The file never records more than is durable: it is written after the log was synced. It is not synced itself, so
 //!   after a loss of power it may be behind; after a kill it is up to date.
 //! - It is created after the data directory and its lists of files are durable. So if the file exists, those must exist

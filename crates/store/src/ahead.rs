@@ -4,7 +4,7 @@
 //! includes the journal of the file system, and takes about twice the time, and twice the CPU time, of one after a write to a
 //! part with blocks. So zeros are written to the part of the log that the next batches will use.
 //!
-//! What must stay true:
+//! Invariants:
 //! - Zeros are written only where the log reads as zeros, so it reads the same as before. Only the thread that writes the
 //!   log does this, between two batches, so no data appears there in the meantime. The file system's list of parts without
 //!   data is not trusted: some versions of ZFS have listed parts that had just been written.

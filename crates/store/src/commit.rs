@@ -6,7 +6,7 @@
 //! A commit that can no longer succeed ends here: its caller has read the rows that it must check, in a state that is
 //! durable and published.
 //!
-//! What must stay true: a commit holds no more memory than its permit for the queue covers. Of rows that it only checks
+//! Invariant: a commit holds no more memory than its permit for the queue covers. Of rows that it only checks
 //! it keeps the version; values that its updates need are left to the committer if the permit does not cover them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,6 +1,6 @@
 //! Removes an unfinished batch from the end of a log, and keeps a copy.
 //!
-//! What must stay true: the copy is on the disk before the log is shortened; no copy replaces another; and only the
+//! Invariant: the copy is on the disk before the log is shortened; no copy replaces another; and only the
 //! owner may read it, because it may contain account keys.
 
 use std::fs::{self, File, OpenOptions};

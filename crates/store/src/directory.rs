@@ -12,7 +12,7 @@
 //! | `data/` | the sorted store with its log |
 //! | `content/` | packs of large content; exists once there was any |
 //!
-//! What must stay true: `format` is written before `data/` exists, and nothing is touched before the lock is held.
+//! Invariant: `format` is written before `data/` exists, and nothing is touched before the lock is held.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read, Write};

@@ -1,6 +1,6 @@
 //! The adapter to the sorted store: all uses of its API, and its settings.
 //!
-//! What must stay true:
+//! Invariants:
 //! - One thread writes, in whole batches, each made durable by the same call that makes it visible: appending and
 //!   syncing happen under one lock of the log, so a failed sync is seen by the commit that it concerns, not by a
 //!   background task that happens to sync first.

@@ -1,6 +1,6 @@
 //! A group of commits: written in one batch and made durable by one sync.
 //!
-//! What must stay true: a group of several jobs stays within [`GROUP_BYTES_MAX`], so that one batch of the log is at most
+//! Invariant: a group of several jobs stays within [`GROUP_BYTES_MAX`], so that one batch of the log is at most
 //! one large commit.
 
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! Creates a store from existing rows, for instance from a backup, with their versions.
 //!
-//! What must stay true: until it is published, the directory has a mark; a directory with this mark is not opened as a
+//! Invariant: until it is published, the directory has a mark; a directory with this mark is not opened as a
 //! store.
 
 use std::path::Path;

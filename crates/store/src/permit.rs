@@ -1,6 +1,6 @@
 //! Permits for the queue: the memory that jobs hold while they wait for the committer.
 //!
-//! What must stay true: a job takes its permit before it copies or reads anything, and never waits for more while it
+//! Invariant: a job takes its permit before it copies or reads anything, and never waits for more while it
 //! holds one. So no two jobs can wait for each other.
 
 use std::sync::Arc;

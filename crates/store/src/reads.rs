@@ -1,6 +1,6 @@
 //! Reads of rows by their keys: from memory on the caller's thread, from files on a bounded number of other threads.
 //!
-//! What must stay true: a thread that serves connections never waits for the disk. So a slow disk slows down
+//! Invariant: a thread that serves connections never waits for the disk. So a slow disk slows down
 //! only the reads that need it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

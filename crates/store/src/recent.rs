@@ -1,6 +1,6 @@
 //! The latest state of rows that were just written, so that the committer can check conditions without reading.
 //!
-//! What must stay true: it holds every row that was written after the group `since`. So if a row is not in it, and a
+//! Invariant: it holds every row that was written after the group `since`. So if a row is not in it, and a
 //! caller read the row in a view of group `since` or later, the row has not changed since.
 
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! Knowledge about rows without reading files: rows in memtables, and rows that do not exist.
 //!
-//! What must stay true:
+//! Invariants:
 //! - Nothing here reads a file. Filters of sorted files are used only where they are in memory already.
 //! - A row is said to be absent only if no memtable of the view has it, and no sorted file of the view can have it.
 //!   Files newer than the view must not be used: merging drops rows that are removed in the latest state, even if an

@@ -77,7 +77,7 @@ enum BlobCommand {
         /// Print one line for all names that are equal up to this delimiter
         #[arg(long, value_name = "TEXT")]
         delimiter: Option<String>,
-        /// What to include in the listing: snapshots, versions, deleted, uncommittedblobs, separated by commas
+        /// Entries to include in the listing: snapshots, versions, deleted, uncommittedblobs, separated by commas
         #[arg(long, value_name = "LIST", value_delimiter = ',')]
         include: Vec<String>,
         /// Output format [default: table on a terminal, jsonl elsewhere]

@@ -1,7 +1,7 @@
 //! The hidden directory at the destination in which downloads keep incomplete files; it is removed when it is
 //! empty.
 //!
-//! What must stay true: no complete file is ever in this directory, so an incomplete file never replaces
+//! Invariant: no complete file is ever in this directory, so an incomplete file never replaces
 //! another blob's file or a file of the user. The name of an incomplete file depends only on its final path, so
 //! that a later run finds it.
 

@@ -8,7 +8,7 @@ use crate::http::query::Query;
 use crate::xml::tree::Element;
 use crate::xml::write::{empty, leaf, nest};
 
-/// The tags in `x-ms-tags`, which has the format of a query string.
+/// Decodes the tags in the header `x-ms-tags`, whose value is formatted like a query string.
 pub fn from_header(head: &Head<'_>) -> Result<Tags, Failure> {
     let mut tags = Tags::default();
     for pair in Query(head.get("x-ms-tags").unwrap_or_default()).pairs() {

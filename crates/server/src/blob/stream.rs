@@ -1,5 +1,5 @@
-//! Streamed content: a request body as a source for the service, and a reader of the service as the content of
-//! a response.
+//! Adapters for streamed content. One lets the service read the body of a request; the other sends what the
+//! service reads as the body of a response.
 
 use std::future::Future;
 use std::io;

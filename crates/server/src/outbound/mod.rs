@@ -1,6 +1,6 @@
 //! Requests that the server itself sends, to hosts that the operator allows and to nothing else.
 //!
-//! What must stay true:
+//! Invariants:
 //! - Only http and https, without user information in the URL. Redirects are responses like any other.
 //! - A name is resolved once per request. The addresses are checked, and the connection goes to one of them, so
 //!   a name whose address changes in between cannot lead to an unchecked address.

@@ -3,7 +3,7 @@
 //! A write is an access, so the stored time is that of the last change or of a later read. A read is recorded
 //! in the head at most once a day, by a background task.
 //!
-//! What must stay true:
+//! Invariants:
 //! - A read neither waits for the commit that records it nor fails with it.
 //! - Recording a read changes neither the ETag nor the time of the last change, and produces no event.
 //! - In accounts that do not track it, no record gets the field: earlier versions of the server can read their blobs.

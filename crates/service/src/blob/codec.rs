@@ -1,6 +1,6 @@
 //! Primitives of the blob records: numbers of variable length, length-prefixed bytes, tagged fields.
 //!
-//! What must stay true: no count or length in a record is trusted beyond the remaining bytes.
+//! Invariant: no count or length in a record is trusted beyond the remaining bytes.
 
 use std::ops::Range;
 

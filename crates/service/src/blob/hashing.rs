@@ -3,7 +3,7 @@
 //! A body waits until a few have arrived, or until all requests that can run have run: never for the network, the disk or a
 //! clock.
 //!
-//! What must stay true: a body that waits is hashed, whatever becomes of the other requests.
+//! Invariant: a body that waits is hashed, whatever becomes of the other requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

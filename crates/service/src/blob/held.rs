@@ -1,6 +1,6 @@
 //! Containers with protected blobs cannot be deleted.
 //!
-//! What must stay true: the record of a container says that it may have protected states before it has the
+//! Invariant: the record of a container says that it may have protected states before it has the
 //! first one, and never stops saying so. So only the deletion of such a container reads its rows. A state that
 //! gets its protection while the container is being deleted may be lost with it, like a blob that is written at
 //! that time.

@@ -20,7 +20,7 @@
 //! blob has one empty segment as a marker: commits that refer to the generation require it, and the sweep
 //! removes it last.
 //!
-//! What must stay true: rows that refer to a generation sort before rows that hold content, so that a listing
+//! Invariant: rows that refer to a generation sort before rows that hold content, so that a listing
 //! can skip the rest of a blob when it reaches its content.
 
 use std::fmt::{self, Write as _};

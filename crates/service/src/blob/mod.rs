@@ -13,7 +13,7 @@
 //! | request logs written by the server, and the size of an account | `logs`, `append/log`, `capacity` |
 //! | operations | `container`, `put`, `blocks/`, `append/`, `page/`, `read`, `reader`, `list/`, `lease`, `snapshot`, `protect`, `delete`, `copy/` |
 //!
-//! What must stay true:
+//! Invariants:
 //! - Content is durable before a row refers to it. A head refers to a generation; the pieces of a generation
 //!   are in rows that no update overwrites.
 //! - A commit that refers to a generation writes its rows or requires that they exist.

@@ -1,6 +1,6 @@
 //! Finds the content that rows refer to, for copies and checks of a whole engine.
 //!
-//! What must stay true: all kinds of rows of the Blob service that can refer to content are known here. A row
+//! Invariant: all kinds of rows of the Blob service that can refer to content are known here. A row
 //! of an unknown kind is an error, so that a copy never omits content.
 
 use std::collections::HashMap;

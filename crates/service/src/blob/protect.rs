@@ -1,6 +1,6 @@
 //! Changes of a blob, snapshot or version that leave its content and its ETag alone: tier, immutability policy, legal hold.
 //!
-//! What must stay true: a change of the protection of a snapshot or version changes `shape` in the marks of its
+//! Invariant: a change of the protection of a snapshot or version changes `shape` in the marks of its
 //! blob. Deleting all snapshots relies on this: the deletion reads their protection before its commit.
 
 use std::sync::{Arc, Mutex, PoisonError};

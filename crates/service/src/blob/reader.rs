@@ -1,6 +1,6 @@
 //! Reads the content of a blob chunk by chunk, as it was when the read began.
 //!
-//! What must stay true: the generation is pinned as long as the reader lives, so that overwriting or deleting
+//! Invariant: the generation is pinned as long as the reader lives, so that overwriting or deleting
 //! the blob does not disturb it. Only a bounded number of rows and one chunk are in memory.
 //!
 //! The pages of a page blob are the exception: they are changed in place, so a read returns each page as it is

@@ -3,7 +3,7 @@
 //! Segment 0 has an index of the others, so that a read finds the segment of an offset with two look-ups. It is
 //! written in the commit that refers to the generation; the others are written earlier.
 //!
-//! What must stay true: a segment is never changed. It is removed only when nothing can refer to its generation
+//! Invariant: a segment is never changed. It is removed only when nothing can refer to its generation
 //! any more.
 
 use bytes::Bytes;

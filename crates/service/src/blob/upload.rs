@@ -1,6 +1,6 @@
 //! Takes a body into storage: small ones into memory for a row, large ones into the content store.
 //!
-//! What must stay true: memory is bounded regardless of the length of the body, content is durable before a row
+//! Invariant: memory is bounded regardless of the length of the body, content is durable before a row
 //! refers to it, and content that no row refers to in the end is passed to the sweep.
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,6 @@
 //! Concurrent deletions of messages of one queue share a commit: see [`super::line`].
 //!
-//! What must stay true: each deletion succeeds or fails by its own receipt. A commit of several fails as a
+//! Invariant: each deletion succeeds or fails by its own receipt. A commit of several fails as a
 //! whole if one of the receipts is invalid; then each gets a separate commit, and these run concurrently. So a
 //! client with wrong receipts does not make the others wait for a series of commits.
 

@@ -4,7 +4,7 @@
 //! and, in a shared database, a row that the next one waits for until this one is synced. So changes that arrive while
 //! another one is being committed wait, and the next commit takes all of them.
 //!
-//! What must stay true:
+//! Invariants:
 //! - A change that finds no other one is committed at once, by its caller.
 //! - Callers that wait do not depend on the caller in front of them, which may give up: a task commits for them.
 

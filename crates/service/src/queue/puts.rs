@@ -1,6 +1,6 @@
 //! Messages that are put into one queue concurrently share a commit: see [`super::line`].
 //!
-//! What must stay true: each message has a unique time, taken when its commit is prepared, so acknowledged
+//! Invariant: each message has a unique time, taken when its commit is prepared, so acknowledged
 //! messages keep their order.
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //! its taker has succeeded or failed. Reading continues at a cursor, so that messages that were taken, deleted
 //! or have expired are not read again and again.
 //!
-//! What must stay true: below the cursor there is no message that can be taken, except those in memory. The
+//! Invariant: below the cursor there is no message that can be taken, except those in memory. The
 //! cursor never passes a message that is being put: its time, which decides where it is in the queue, and the
 //! list of messages that are being put change under one lock; a reader notes the lowest of them before it
 //! reads, and the cursor stops there. Other front ends may put messages below the cursor, so the cursor is

@@ -29,8 +29,8 @@ impl Services {
         Ok(self.metrics_page(home, table, ends.window()).await?.rows)
     }
 
-    /// Writes all rows of a period, or none. `false` if one of them has changed since it was read: another
-    /// front end has written in the meantime, and its metrics would be lost. Creates the table if necessary.
+    /// Writes all rows of a period, and creates the table if necessary. Writes nothing and returns `false` if another
+    /// front end has changed one of the rows since it was read, because its metrics would be lost.
     pub async fn put_metrics(
         &self,
         home: &str,

@@ -1,6 +1,6 @@
 //! The segments in the order of their keys, and which of them are worth their memory.
 //!
-//! What must stay true: segments do not overlap, and all of them together stay within the cache's bytes.
+//! Invariant: segments do not overlap, and all of them together stay within the cache's bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -3,7 +3,7 @@
 //! The keys of tables that were scanned are divided into segments of about equal size. The first scan of a range only
 //! records the borders of segments; a repeated scan keeps a segment's rows as a [`Block`].
 //!
-//! What must stay true: a reader finds in a block exactly the rows of its view. Views are numbered; a segment
+//! Invariant: a reader finds in a block exactly the rows of its view. Views are numbered; a segment
 //! has the number of the last group that wrote to it, and the committer sets it before anyone can have a view
 //! of that group. So this number is at least that of any write in the reader's view or in the block's. If it is
 //! also no greater than the numbers of both views, nothing was written between them, and their rows are the

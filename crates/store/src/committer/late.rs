@@ -5,7 +5,7 @@
 //! next winner. So a few get their results after each group, and the others wait. While the committer is idle,
 //! a few more get theirs after every pause.
 //!
-//! What must stay true: a rejection is here only after the group that it depends on is durable and published.
+//! Invariant: a rejection is here only after the group that it depends on is durable and published.
 //! Its permit for the queue has been released, so it does not block other writers; the number of waiting
 //! rejections has its own bound.
 

@@ -1,7 +1,7 @@
 //! The one thread that writes: takes all waiting commits, checks each against the store and against earlier commits of
 //! the same group, writes one batch, syncs once, publishes, and only then sends all results.
 //!
-//! What must stay true:
+//! Invariants:
 //! - No caller gets a result that depends on a group, not even a rejection, before the group is durable.
 //! - After one failed batch nothing more is written, published or acknowledged. So a commit for which the disk may have
 //!   no room is rejected before anything is written.

@@ -1,6 +1,6 @@
 //! Puts pieces of another store into packs, under their names.
 //!
-//! What must stay true: existing bytes are never overwritten, unless they are equal or zeros.
+//! Invariant: existing bytes are never overwritten, unless they are equal or zeros.
 
 use std::io::IoSlice;
 use std::sync::PoisonError;

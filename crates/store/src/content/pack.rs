@@ -7,7 +7,7 @@
 //! | former | no | yes, once | after the sweep |
 //! | adopted | by [`adopt`](super::adopt) | no, until the next start | no |
 //!
-//! What must stay true: a dead range stays dead. It becomes dead before it is freed, and a reader checks for that after
+//! Invariant: a dead range stays dead. It becomes dead before it is freed, and a reader checks for that after
 //! it has pinned its piece.
 
 use std::fs::File;

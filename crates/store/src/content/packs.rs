@@ -1,6 +1,6 @@
 //! All packs of a store: which of them exist, which two are open, and which range the next piece gets.
 //!
-//! What must stay true:
+//! Invariants:
 //! - Numbers only grow. The pack with the greatest number that no crash can lose is never removed, so that the next
 //!   process finds it and continues above it.
 //! - A pack of an earlier process is never written to by uploads.

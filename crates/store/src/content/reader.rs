@@ -1,7 +1,7 @@
 //! A download: whole blocks are read, verified and returned, from the page cache immediately, otherwise on a blocking
 //! thread.
 //!
-//! What must stay true: the memory of all downloads is bounded. A chunk of full size counts against a common bound until the
+//! Invariant: the memory of all downloads is bounded. A chunk of full size counts against a common bound until the
 //! last reference to it is dropped; beyond the bound downloads get small chunks.
 
 use std::fs::File;

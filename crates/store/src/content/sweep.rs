@@ -1,6 +1,6 @@
 //! Frees content that earlier processes left behind and that no row refers to.
 //!
-//! What must stay true: the sweep covers only packs that existed when this process opened the store. No upload
+//! Invariant: the sweep covers only packs that existed when this process opened the store. No upload
 //! of this process writes to them, so content in them that no row refers to now will never be referenced.
 
 use std::collections::BTreeMap;

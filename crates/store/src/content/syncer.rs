@@ -1,6 +1,6 @@
 //! Makes pieces durable: one thread for each lane syncs once for all uploads that wait.
 //!
-//! What must stay true: only this thread syncs the packs of its lane. The system reports a failed write-back once, to
+//! Invariant: only this thread syncs the packs of its lane. The system reports a failed write-back once, to
 //! the first caller that syncs; with a single thread all waiting uploads get the error, and so do all later ones, since
 //! the pack is abandoned.
 

@@ -1,7 +1,7 @@
 //! An upload: bytes are gathered, written to a reserved range on a blocking thread while more arrive, and synced at the
 //! end.
 //!
-//! What must stay true: a range belongs to the upload until its piece is sealed and durable. If the upload is
+//! Invariant: a range belongs to the upload until its piece is sealed and durable. If the upload is
 //! dropped earlier, even in the middle of a write, the range is abandoned after the write has ended.
 
 use std::io::IoSlice;

@@ -6,7 +6,7 @@
 //! data counts only if complete batches follow each other from there to the very end of the log: then the
 //! length of the row may be wrong.
 //!
-//! What must stay true: the work is bounded for any contents of rows.
+//! Invariant: the work is bounded for any contents of rows.
 
 use std::ops::Range;
 

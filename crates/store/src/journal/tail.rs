@@ -8,7 +8,7 @@
 //! - So a batch that has its end and no sector of zeros was written completely. If its checksum does not match, it was
 //!   changed later.
 //!
-//! What must stay true: the result of a kill is never mistaken for damage, and the store opens without an operator
+//! Invariant: the result of a kill is never mistaken for damage, and the store opens without an operator
 //! after a kill or a loss of power. The price: damage that looks like a lost sector cannot be distinguished from one,
 //! and is reported as possible damage.
 

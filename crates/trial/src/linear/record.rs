@@ -83,7 +83,7 @@ pub trait HistoryClient<O: HistoryOperation>: Send + Sized + 'static {
     /// Executes a number of operations; ends early when the server has stopped.
     fn run(self, operations: usize) -> impl Future<Output = Result<Vec<HistoryEvent<O>>, String>> + Send;
 
-    /// Reads everything at the end, which determines the outcome of operations without a response.
+    /// Reads the final state. It shows whether operations without a response were applied.
     fn read_all(self) -> impl Future<Output = Result<Vec<HistoryEvent<O>>, String>> + Send;
 }
 

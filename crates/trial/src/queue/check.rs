@@ -53,7 +53,7 @@ pub enum Act {
     Update {
         /// Its number.
         message: u64,
-        /// The receipt that the client used.
+        /// The receipt in the request.
         receipt: String,
         /// The new version.
         version: u64,
@@ -66,7 +66,7 @@ pub enum Act {
     Delete {
         /// Its number.
         message: u64,
-        /// The receipt that the client used.
+        /// The receipt in the request.
         receipt: String,
     },
 }

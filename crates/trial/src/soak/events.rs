@@ -1,6 +1,6 @@
 //! A worker of a soak that receives the events of the account with versions: those of one blob arrive in order.
 //!
-//! What must stay true: an event may arrive again, with the same id, and then it may be behind later ones. Its message is deleted
+//! Invariant: an event may arrive again, with the same id, and then it may be behind later ones. Its message is deleted
 //! like any other, so the queue does not grow.
 
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -78,8 +78,8 @@ pub(super) fn abort(ask: &Ask<'_>) -> Result<BlobPlan, Failure> {
     BlobPlan::unconditional(ask, BlobAction::AbortCopy(id))
 }
 
-/// The source in the headers. `limit` is the maximum body size of the operation, which also applies to the
-/// source.
+/// Decodes the source of a copy from the headers. `limit` is the maximum body size of the operation, which also
+/// applies to the source.
 pub(super) fn source(ask: &Ask<'_>, limit: Option<OperationKind>) -> Result<CopySource, Failure> {
     let head = ask.head;
     let url = head.get_filled(SOURCE).ok_or_else(|| header::missing(SOURCE))?;

@@ -3,7 +3,7 @@
 //! Every commit rewrites the tail, so separate commits for many concurrent appends would rewrite it many times.
 //! One task per blob takes all waiting appends, commits them together, and repeats this until none are left.
 //!
-//! What must stay true:
+//! Invariants:
 //! - Each append is checked against the state after the previous ones, and has its own offset and ETag, as if
 //!   it were committed alone.
 //! - The task owns the content until the outcome is known, so the caller may give up waiting.

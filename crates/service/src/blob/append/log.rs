@@ -3,7 +3,7 @@
 //! To clients a log is a block blob without blocks. It grows like an append blob, so adding to it costs the
 //! same at any length, and front ends that share an engine can add to one log without conflicts.
 //!
-//! What must stay true: lines and the metadata that describes them are written in one commit.
+//! Invariant: lines and the metadata that describes them are written in one commit.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! The content is a list of runs. The last run, the tail, takes appended bytes; when it is full it is folded:
 //! its bytes move to a run that never changes again. So an append costs the same at any length of the blob.
 //!
-//! What must stay true:
+//! Invariants:
 //! - An append is one commit of head and tail. Both are updates, so concurrent appends never conflict.
 //! - Bytes of a run never change. A snapshot or a reader therefore needs only the size of the blob at that
 //!   time.

@@ -1,6 +1,6 @@
 //! Looks up the blocks of a list: among uncommitted blocks and among those of the current blob.
 //!
-//! What must stay true: memory use depends on the number of blocks, not on their size. The bytes of small
+//! Invariant: memory use depends on the number of blocks, not on their size. The bytes of small
 //! blocks are in their rows: a bounded part of them is kept in memory, and the rest is read again when it is
 //! written.
 

@@ -3,7 +3,7 @@
 //! The block is stored first and announced in the head afterwards. If the second step fails, the request fails
 //! and a scan finds the block.
 //!
-//! What must stay true: an upload can take long, so the head that announces a block decides again whether the blob accepts
+//! Invariant: an upload can take long, so the head that announces a block decides again whether the blob accepts
 //! it. A block that is rejected there is withdrawn.
 
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! The commit that changes a blob writes the event as a row of the same blob, so every acknowledged change has
 //! its event. A background task delivers the events blob by blob and removes their rows.
 //!
-//! What must stay true:
+//! Invariants:
 //! - A row is removed only after its event was delivered, or when it is certain that the event will not happen.
 //! - The event of a blob that leaves the archive is planned: its row has a time in the future. It happens
 //!   unless a commit before that time replaces or deletes the blob. The row that such a commit writes names the

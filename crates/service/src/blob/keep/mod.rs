@@ -7,7 +7,7 @@
 //! | snapshots that were deleted together | in their rows; the marks of the head record their deletion |
 //! | the state that a write replaces | as a version, or without versions as a deleted snapshot |
 //!
-//! What must stay true: a retained state refers to its generation, so the sweep does not touch the content.
+//! Invariant: a retained state refers to its generation, so the sweep does not touch the content.
 //! Only [`expire`] removes such a state, in a separate commit, before the sweep looks for unreferenced content.
 
 mod expire;

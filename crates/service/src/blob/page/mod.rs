@@ -11,7 +11,7 @@
 //! Pages that were never written have no row and read as zeros. A snapshot raises the epoch, so it copies
 //! nothing, and later writes go to separate rows.
 //!
-//! What must stay true:
+//! Invariants:
 //! - A write is one commit of the head and the cells that it touches. Cells that it replaces completely are
 //!   written without reading them; all others are updated. So concurrent writes never conflict.
 //! - Cells of an epoch before that of the blob never change, except that the sweep merges those that no

@@ -4,7 +4,7 @@
 //! commit unnames the rows of many generations, and one scan of the other rows covers the pieces of many
 //! generations: the cost grows with the number of rows, not with its square.
 //!
-//! What must stay true:
+//! Invariants:
 //! - A generation is never referenced again once no upload pins it, all commits in progress are decided, and no
 //!   state refers to it: a new state takes over a generation only from another state, and every other commit
 //!   requires the rows of the generations that it refers to. The only exceptions are expired states, which can

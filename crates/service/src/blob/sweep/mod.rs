@@ -7,7 +7,7 @@
 //!
 //! Each step may be repeated after a crash: names of pieces are never reused, so releasing twice is harmless.
 //!
-//! What must stay true: only this work deletes rows that name pieces, and it does one thing at a time. So a piece that is
+//! Invariant: only this work deletes rows that name pieces, and it does one thing at a time. So a piece that is
 //! named when a scan of all rows begins is still named in a row when the scan gets there. Pieces in the tail of an append blob
 //! are the exception, see `partition::some_rows`.
 

@@ -1,6 +1,6 @@
 //! The state of a blob, as known to its worker: its value, and whether it has uncommitted blocks.
 //!
-//! What must stay true: a change whose response was lost was applied before its process ended, or never will
+//! Invariant: a change whose response was lost was applied before its process ended, or never will
 //! be. So the first read after the next start shows its outcome.
 
 /// The value of a blob: the number that its content was derived from, or nothing.
